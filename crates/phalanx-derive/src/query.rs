@@ -173,7 +173,7 @@ pub(crate) fn derive(input: &DeriveInput) -> Result<TokenStream> {
                 }
 
                 #[inline(always)]
-                fn matches_row(state: &Self::State, view: Self::View, row: #at::query::RowRef) -> ::core::primitive::bool {
+                fn matches_row(state: &Self::State, view: Self::View, row: #at::query::VisitedRow) -> ::core::primitive::bool {
                     <#nested as #at::QueryData>::matches_row(&state.0, view.0, row)
                 }
 
@@ -188,7 +188,7 @@ pub(crate) fn derive(input: &DeriveInput) -> Result<TokenStream> {
                 }
 
                 #[inline(always)]
-                fn prefetch(view: Self::View, row: #at::query::RowRef) {
+                fn prefetch(view: Self::View, row: #at::query::VisitedRow) {
                     <#nested as #at::QueryData>::prefetch(view.0, row);
                 }
 

@@ -20,7 +20,7 @@ use phalanx_store::{AllocError, Entity};
 
 /// A row that a command changes.
 #[derive(Clone, Copy, Debug)]
-enum RowRef {
+enum TargetRow {
     Main(Entity),
     Extra(Name, Entity),
 }
@@ -202,7 +202,7 @@ impl Resolver {
             return Ok(Step::Spawn(bundle_id));
         };
         let table = self.find(world, entity)?;
-        self.change(world, RowRef::Main(entity), table, bundle_id, kind != CommandKind::Remove, position)
+        self.change(world, TargetRow::Main(entity), table, bundle_id, kind != CommandKind::Remove, position)
     }
 
     /// Resolves a command about a row.
@@ -232,8 +232,8 @@ impl Resolver {
                 Ok(Step::AddRow { bundle_id, source, label })
             }
             CommandKind::RemoveRow => match self.find_row(world, key)? {
-                (RowRef::Main(entity), _) => Err(RowError::MainRow { entity }.into()),
-                (RowRef::Extra(name, slot), table) => {
+                (TargetRow::Main(entity), _) => Err(RowError::MainRow { entity }.into()),
+                (TargetRow::Extra(name, slot), table) => {
                     self.remove_row(world, slot, table, position)?;
                     self.rows.set(name, slot, None)?;
                     Ok(Step::RemoveRow)
@@ -251,7 +251,7 @@ impl Resolver {
     fn change(
         &mut self,
         world: &mut World,
-        row: RowRef,
+        row: TargetRow,
         table: u32,
         bundle_id: usize,
         insert: bool,
@@ -264,13 +264,13 @@ impl Resolver {
             return Ok(Step::Nothing);
         }
         let slot = match row {
-            RowRef::Main(entity) => {
+            TargetRow::Main(entity) => {
                 if target != table || gets_sparse {
                     self.set(entity, Some(target), gets_sparse);
                 }
                 entity
             }
-            RowRef::Extra(name, slot) => {
+            TargetRow::Extra(name, slot) => {
                 if target != table {
                     self.rows.set(name, slot, Some(target))?;
                 }
@@ -312,15 +312,15 @@ impl Resolver {
     }
 
     /// Returns the row under a key, and the table in which it would be.
-    fn find_row(&self, world: &World, key: Key) -> Result<(RowRef, u32), StructuralError> {
+    fn find_row(&self, world: &World, key: Key) -> Result<(TargetRow, u32), StructuralError> {
         let main = self.find(world, key.entity)?;
         if key.is_main() {
-            return Ok((RowRef::Main(key.entity), main));
+            return Ok((TargetRow::Main(key.entity), main));
         }
         let name = world.storage.label(key.component, key.role).ok().flatten().map(|label| (key.entity.index(), label));
         let found = name.and_then(|name| {
             let (slot, table) = self.find_name(world, name)?;
-            Some((RowRef::Extra(name, slot), table))
+            Some((TargetRow::Extra(name, slot), table))
         });
         found.ok_or(RowError::NoSuchRow { key }.into())
     }

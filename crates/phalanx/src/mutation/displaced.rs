@@ -52,7 +52,7 @@ impl Displaced for MovedOut {
 impl Displaced for Stash {
     unsafe fn accept(&mut self, storage: &mut Storage, at: Location, columns: Option<&[Column]>) {
         let table = &storage.tables[at.table as usize];
-        // SAFETY: the values are initialised and owned by no one, and room for them was reserved.
+        // SAFETY: the values are initialised and owned by no one, and capacity for them was reserved.
         unsafe {
             self.take(storage, table, at.row, columns.unwrap_or(&table.columns));
             self.take_sparse(&mut storage.sparse, &storage.journal);
@@ -135,7 +135,7 @@ impl Storage {
         let Storage { sparse, tables, .. } = self;
         let _sparse = sparse.displaced_guard();
         let table = &tables[table as usize];
-        // SAFETY: the values are initialised and dropped once, by the caller's promise.
+        // SAFETY: the values are initialised and dropped once, by the caller's contract.
         unsafe { table.drop_row(table.len, columns.unwrap_or(&table.columns)) };
     }
 }

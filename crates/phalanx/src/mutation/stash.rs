@@ -48,7 +48,7 @@ impl Stash {
         (self.count, self.shown_count, self.bytes, self.align) = (0, 0, 0, 1);
     }
 
-    /// Makes room for what was counted.
+    /// Reserves capacity for the expected values.
     pub(crate) fn try_reserve(&mut self) -> Result<(), AllocError> {
         crate::alloc::try_reserve(&mut self.values, self.count)?;
         self.shown.clear();

@@ -1,7 +1,7 @@
 //! Stores whose rows have the same positions, so that a query iterates over them like over a table.
 #![allow(unsafe_code)]
 
-use super::row_ref::ColumnPtr;
+use super::visited_row::ColumnPtr;
 use crate::change_detection::RunTicks;
 use crate::component::{Component, ComponentId};
 use crate::layout::Layout;

@@ -10,7 +10,7 @@
 #![allow(unsafe_code)]
 
 use super::iter::Run;
-use super::row_ref::ColumnPtr;
+use super::visited_row::ColumnPtr;
 use super::{AlignedStores, QueryData};
 use crate::component::ComponentId;
 use crate::layout::Kind;

@@ -162,7 +162,7 @@ impl QueryBuilder {
         let asked = Asked { required, excluded, with, without, extra_rows: rows != RowKinds::Main };
         let sparse = asked.sparse().or(optional.map(|(id, _)| id));
         Ok(DynamicQuery {
-            space: world.storage.components.registry_id.number(),
+            registry_id: world.storage.components.registry_id.number(),
             terms: terms.into(),
             states: (Some(Arc::new(asked)), ()),
             sparse,
@@ -175,7 +175,7 @@ impl QueryBuilder {
 #[derive(Debug)]
 pub struct DynamicQuery {
     /// What the ids are ids of.
-    space: u64,
+    registry_id: u64,
     pub(super) terms: Box<[Term]>,
     /// What is asked of a row.
     pub(super) states: (<Rows as QueryData>::State, ()),
@@ -222,7 +222,7 @@ impl DynamicQuery {
     }
 
     pub(super) fn check(&self, world: &World) -> Result<(), DynamicError> {
-        if self.space == world.storage.components.registry_id.number() {
+        if self.registry_id == world.storage.components.registry_id.number() {
             Ok(())
         } else {
             Err(DynamicError::AnotherWorld)

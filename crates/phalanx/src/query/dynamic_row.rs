@@ -7,7 +7,7 @@ use super::fetch::lanes_at;
 use super::lookup::item_of;
 use super::sparse_iter::SparseIter;
 use super::{
-    Access, AlignedStores, Candidate, ItemRef, ItemRow, ItemRows, Mismatch, QueryData, ReadOnlyQueryData, RowRef,
+    Access, AlignedStores, Candidate, ItemRef, ItemRow, ItemRows, Mismatch, QueryData, ReadOnlyQueryData, VisitedRow,
 };
 use crate::component::{Component, ComponentId, Components};
 use crate::layout::{ComponentRef, Kind, Layout};
@@ -52,7 +52,7 @@ pub(super) enum Rows {}
 // SAFETY: it touches nothing: its items are rows.
 unsafe impl QueryData for Rows {
     type Static = Rows;
-    type Item<'w> = RowRef;
+    type Item<'w> = VisitedRow;
     type Chunk<'w> = ();
     type State = Option<Arc<Asked>>;
     type Fetch = ();
@@ -100,7 +100,7 @@ unsafe impl QueryData for Rows {
         NonNull::from(world)
     }
 
-    fn matches_row(state: &Self::State, view: NonNull<World>, row: RowRef) -> bool {
+    fn matches_row(state: &Self::State, view: NonNull<World>, row: VisitedRow) -> bool {
         // SAFETY: the view is used while the world is borrowed, by the contract of `view`.
         let storage = unsafe { &view.as_ref().storage };
         let is_in_sparse = |(id, kind): &(ComponentId, Kind)| {
@@ -114,11 +114,11 @@ unsafe impl QueryData for Rows {
         })
     }
 
-    fn at<'w>(state: &Self::State, view: NonNull<World>, row: ItemRef<'w>) -> Option<RowRef> {
+    fn at<'w>(state: &Self::State, view: NonNull<World>, row: ItemRef<'w>) -> Option<VisitedRow> {
         Rows::matches_row(state, view, row.row()).then_some(row.row())
     }
 
-    fn row<'w>((): (), _: ItemRow<'w>) -> RowRef {
+    fn row<'w>((): (), _: ItemRow<'w>) -> VisitedRow {
         unreachable!("run-time queries test each row")
     }
 
@@ -262,7 +262,7 @@ impl<'w, 'q> Borrowed<'w, 'q> {
 pub struct DynamicRow<'w, 'q> {
     world: &'w World,
     query: &'q DynamicQuery,
-    row: RowRef,
+    row: VisitedRow,
     /// Whether the component of each term was taken for writing. It is empty until one was.
     taken: Vec<bool>,
     items: PhantomData<&'w mut World>,

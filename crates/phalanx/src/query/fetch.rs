@@ -1,7 +1,7 @@
 //! Random access: finding the component of a row, wherever it is stored.
 #![allow(unsafe_code)]
 
-use super::RowRef;
+use super::VisitedRow;
 use crate::change_detection::{RunTicks, Track, set_column_tick, ticks_at};
 use crate::component::{Component, ComponentId};
 use crate::layout::{Kind, Layout};
@@ -80,8 +80,8 @@ impl<C: Component> ComponentFetch<C> {
 
     /// Returns the values of the store or table of a row, and the row's position among them.
     #[inline(always)]
-    pub(super) fn find(&self, row: RowRef) -> Option<(Ptr<C>, usize)> {
-        // SAFETY: the row is one of the world that was resolved and is borrowed, by the contract of `RowRef`, so lanes and
+    pub(super) fn find(&self, row: VisitedRow) -> Option<(Ptr<C>, usize)> {
+        // SAFETY: the row is one of the world that was resolved and is borrowed, by the contract of `VisitedRow`, so lanes and
         // stores are there. A row of the driver is in its store. Where there is a store there are values.
         unsafe {
             match C::Layout::KIND {
@@ -106,9 +106,9 @@ impl<C: Component> ComponentFetch<C> {
 
     /// Asks the processor to load a row's value.
     #[inline(always)]
-    pub(super) fn prefetch(&self, row: RowRef) {
+    pub(super) fn prefetch(&self, row: VisitedRow) {
         // The position in a pool is known only after its index was read, which is what one would wait for.
-        // SAFETY: the lanes are the world's, which is borrowed, by the contract of `RowRef`, so their headers can be read.
+        // SAFETY: the lanes are the world's, which is borrowed, by the contract of `VisitedRow`, so their headers can be read.
         unsafe {
             if let Some(&lane) = self.lanes.as_ref().get(row.location().table as usize)
                 && !lane.is_null()
@@ -145,8 +145,8 @@ impl<'w> Candidate<'w> {
 
     /// Returns a row that a query visits.
     #[inline(always)]
-    pub(super) fn of_row(world: &'w World, row: RowRef, known: Option<ComponentId>) -> Candidate<'w> {
-        // SAFETY: the slot is in use, by the contract of `RowRef`.
+    pub(super) fn of_row(world: &'w World, row: VisitedRow, known: Option<ComponentId>) -> Candidate<'w> {
+        // SAFETY: the slot is in use, by the contract of `VisitedRow`.
         unsafe { Candidate::new(world, row.index(), known) }
     }
 

@@ -5,7 +5,7 @@
 
 use super::{
     Access, AlignedStores, Candidate, ItemRef, ItemRow, ItemRows, Mismatch, QueryData, QueryFilter, ReadOnlyQueryData,
-    RowRef, TableRef,
+    TableRef, VisitedRow,
 };
 use crate::change_detection::RunTicks;
 use crate::component::{ComponentId, Components};
@@ -132,7 +132,7 @@ unsafe impl<D: QueryData, F: QueryFilter> QueryData for Filtered<D, F> {
     }
 
     #[inline(always)]
-    fn matches_row((data, filter): &Self::State, (view, world, known): Self::View, row: RowRef) -> bool {
+    fn matches_row((data, filter): &Self::State, (view, world, known): Self::View, row: VisitedRow) -> bool {
         // SAFETY: the view is used while the world is borrowed, by the contract of `view`.
         F::passes_row(filter, &Candidate::of_row(unsafe { world.as_ref() }, row, known))
             && D::matches_row(data, view, row)
@@ -146,7 +146,7 @@ unsafe impl<D: QueryData, F: QueryFilter> QueryData for Filtered<D, F> {
     }
 
     #[inline(always)]
-    fn prefetch((view, ..): Self::View, row: RowRef) {
+    fn prefetch((view, ..): Self::View, row: VisitedRow) {
         D::prefetch(view, row);
     }
 

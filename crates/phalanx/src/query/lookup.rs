@@ -1,17 +1,17 @@
 //! Finding the item of one entity.
 #![allow(unsafe_code)]
 
-use super::{Candidate, Filtered, ItemRow, Mismatch, QueryData, QueryFilter, RowRef, TableRef};
+use super::{Candidate, Filtered, ItemRow, Mismatch, QueryData, QueryFilter, TableRef, VisitedRow};
 use crate::error::ComponentError;
 use crate::world::World;
 use phalanx_store::Entity;
 
 /// Returns the row of an entity, or an extra row, for the views of its world.
 #[inline(always)]
-fn row_of(world: &World, entity: Entity) -> Result<RowRef, ComponentError> {
+fn row_of(world: &World, entity: Entity) -> Result<VisitedRow, ComponentError> {
     let location = world.storage.try_location(entity)?;
     // SAFETY: the entity is alive, at this location; callers pass the row with views of this world, which is borrowed.
-    Ok(unsafe { RowRef::new(entity.index(), Some(entity), 0, location) })
+    Ok(unsafe { VisitedRow::new(entity.index(), Some(entity), 0, location) })
 }
 
 /// Returns the item of an entity, or of an extra row.

@@ -163,7 +163,6 @@ mod query;
 mod query_data;
 mod query_matches;
 mod query_set;
-mod row_ref;
 mod row_terms;
 mod single_error;
 mod sparse_iter;
@@ -173,6 +172,7 @@ mod terms;
 mod tracking;
 mod tuples;
 mod usage;
+mod visited_row;
 mod world_queries;
 
 #[doc(hidden)]
@@ -198,8 +198,6 @@ pub use query::Query;
 pub use query_data::{QueryData, ReadOnlyQueryData};
 pub use query_set::QuerySet;
 #[doc(hidden)]
-pub use row_ref::{ColumnPtr, ItemRef, ItemRow, ItemRows, RowRef};
-#[doc(hidden)]
 pub use row_terms::KeyFetch;
 pub use row_terms::{AllRows, ExtraRows, Keys, MainRows};
 pub use single_error::SingleError;
@@ -212,6 +210,8 @@ pub use terms::Has;
 #[doc(hidden)]
 pub use tracking::TrackedState;
 pub use tracking::{Added, Changed};
+#[doc(hidden)]
+pub use visited_row::{ColumnPtr, ItemRef, ItemRow, ItemRows, VisitedRow};
 
 use crate::component::Component;
 use crate::layout::Layout;

@@ -1,7 +1,7 @@
 //! What a query asks for.
 #![allow(unsafe_code)]
 
-use super::{Access, AlignedStores, Candidate, ItemRef, ItemRow, ItemRows, Mismatch, RowRef, TableRef};
+use super::{Access, AlignedStores, Candidate, ItemRef, ItemRow, ItemRows, Mismatch, TableRef, VisitedRow};
 use crate::change_detection::RunTicks;
 use crate::component::{ComponentId, Components};
 use crate::layout::Kind;
@@ -40,7 +40,7 @@ use crate::world::World;
 /// # Safety
 ///
 /// - `access` names every component that items and chunks touch, as written or as read.
-/// - A row (`ItemRow`, `ItemRows`, `RowRef`, `ItemRef`) is the permission to touch it. It is good for the fetch or the view
+/// - A row (`ItemRow`, `ItemRows`, `VisitedRow`, `ItemRef`) is the permission to touch it. It is good for the fetch or the view
 ///   that it was passed with, and for those of members of that query. A term makes at most one item of it.
 /// - A fetch is that of a table that `matches`, or of aligned stores. Items and chunks made of it touch its rows only.
 /// - The item that `at` makes touches its row only, whatever the state says. So items of two rows never overlap, except for
@@ -157,7 +157,7 @@ pub unsafe trait QueryData {
 
     /// Returns `true` if a row matches. Makes no item.
     #[doc(hidden)]
-    fn matches_row(state: &Self::State, view: Self::View, row: RowRef) -> bool;
+    fn matches_row(state: &Self::State, view: Self::View, row: VisitedRow) -> bool;
 
     /// Returns the item of a row, if it matches.
     #[doc(hidden)]
@@ -166,7 +166,7 @@ pub unsafe trait QueryData {
     /// Hints to the processor that [`at`](QueryData::at) will need this row.
     #[inline(always)]
     #[doc(hidden)]
-    fn prefetch(_: Self::View, _: RowRef) {}
+    fn prefetch(_: Self::View, _: VisitedRow) {}
 
     /// Returns the item of a row.
     #[doc(hidden)]

@@ -2,9 +2,9 @@
 #![allow(unsafe_code)]
 
 use super::access::RowConditions;
-use super::row_ref::ColumnPtr;
+use super::visited_row::ColumnPtr;
 use super::{
-    Access, AlignedStores, ItemRef, ItemRow, ItemRows, QueryData, QueryFilter, ReadOnlyQueryData, RowRef, TableRef,
+    Access, AlignedStores, ItemRef, ItemRow, ItemRows, QueryData, QueryFilter, ReadOnlyQueryData, TableRef, VisitedRow,
 };
 use crate::component::{ComponentId, Components};
 use crate::rows::{Key, Label, Row};
@@ -54,7 +54,7 @@ macro_rules! row_terms {
             }
 
             #[inline(always)]
-            fn matches_row((): &(), _: NonNull<World>, _: RowRef) -> bool {
+            fn matches_row((): &(), _: NonNull<World>, _: VisitedRow) -> bool {
                 true
             }
 
@@ -86,23 +86,23 @@ row_terms! {
 }
 
 #[inline(always)]
-fn owner_at(world: &World, row: RowRef) -> Entity {
-    // SAFETY: the slot is in use, by the contract of `RowRef`; where it is that of an extra row, it has an owner.
+fn owner_at(world: &World, row: VisitedRow) -> Entity {
+    // SAFETY: the slot is in use, by the contract of `VisitedRow`; where it is that of an extra row, it has an owner.
     unsafe { world.storage.owner_of(row.key(world)) }
 }
 
 #[inline(always)]
-fn row_at(world: &World, row: RowRef) -> Row {
+fn row_at(world: &World, row: VisitedRow) -> Row {
     Row(row.key(world))
 }
 
 #[inline(always)]
-fn key_at(world: &World, row: RowRef) -> Key {
+fn key_at(world: &World, row: VisitedRow) -> Key {
     let key = row.key(world);
     if !key.is_row() {
         return Key::main(key);
     }
-    // SAFETY: the slot is in use, by the contract of `RowRef`, and is that of an extra row.
+    // SAFETY: the slot is in use, by the contract of `VisitedRow`, and is that of an extra row.
     let (_, owner, label, _) = unsafe { world.storage.extra_row(row.index()) };
     label.key(owner)
 }

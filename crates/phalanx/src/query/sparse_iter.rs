@@ -3,7 +3,7 @@
 
 use super::driver::{Driver, group_of};
 use super::table_ref::next_table;
-use super::{AlignedStores, Filtered, ItemRow, QueryData, QueryFilter, RowRef};
+use super::{AlignedStores, Filtered, ItemRow, QueryData, QueryFilter, VisitedRow};
 use crate::component::ComponentId;
 use crate::layout::Kind;
 use crate::prefetch::prefetch;
@@ -120,7 +120,7 @@ impl<'w, 's, Q: QueryData> SparseIter<'w, 's, Q> {
 
     /// Returns the next row of the driver.
     #[inline(always)]
-    fn step(&mut self, state: &Q::State) -> Option<RowRef> {
+    fn step(&mut self, state: &Q::State) -> Option<VisitedRow> {
         let world = self.world;
         match &mut self.source {
             Source::Keys { keys, next } => {
@@ -128,7 +128,7 @@ impl<'w, 's, Q: QueryData> SparseIter<'w, 's, Q> {
                 let key = *keys.get(position)?;
                 *next += 1;
                 // SAFETY: a slot that a pool has is in use, and the view is that of its world.
-                Some(unsafe { RowRef::locate::<Q>(world, key.index(), Some(key), position as u32) })
+                Some(unsafe { VisitedRow::locate::<Q>(world, key.index(), Some(key), position as u32) })
             }
             Source::Holed { pool, next, skips_rows } => loop {
                 let position = *next;
@@ -140,7 +140,7 @@ impl<'w, 's, Q: QueryData> SparseIter<'w, 's, Q> {
                     && !(*skips_rows && key.is_row())
                 {
                     // SAFETY: a slot that a pool has is in use, and the view is that of its world.
-                    return Some(unsafe { RowRef::locate::<Q>(world, key.index(), Some(key), position) });
+                    return Some(unsafe { VisitedRow::locate::<Q>(world, key.index(), Some(key), position) });
                 }
             },
             Source::Linear { stores, next, bits, skips_rows, .. } => loop {
@@ -153,7 +153,7 @@ impl<'w, 's, Q: QueryData> SparseIter<'w, 's, Q> {
                 // The slot is in use: if no entity is there, it is an extra row.
                 if !*skips_rows || world.storage.entities.get(index).is_some() {
                     // SAFETY: a slot that a linear store has is in use, and the view is that of its world.
-                    return Some(unsafe { RowRef::locate::<Q>(world, index, None, index) });
+                    return Some(unsafe { VisitedRow::locate::<Q>(world, index, None, index) });
                 }
             },
             Source::Tables { list, table, slots, row } => loop {
@@ -161,7 +161,7 @@ impl<'w, 's, Q: QueryData> SparseIter<'w, 's, Q> {
                     let location = Location { table, row: *row as u32 };
                     *row += 1;
                     // SAFETY: the slot of a row of a table is in use, at this location, and the view is that of its world.
-                    return Some(unsafe { RowRef::new(key.index(), Some(key), 0, location) });
+                    return Some(unsafe { VisitedRow::new(key.index(), Some(key), 0, location) });
                 }
                 let next = match list {
                     Some(list) => *list.next()?,
@@ -191,7 +191,7 @@ impl<'w, 's, Q: QueryData> SparseIter<'w, 's, Q> {
     pub(super) fn fold<B>(mut self, state: &Q::State, init: B, mut f: impl FnMut(B, Q::Item<'w>) -> B) -> B {
         let (world, view) = (self.world, self.view);
         let mut acc = Some(init);
-        let mut visit = |row: RowRef| {
+        let mut visit = |row: VisitedRow| {
             // SAFETY: no item conflicts, by the contract of `new`, and each row is visited once.
             if let Some(item) = Q::at(state, view, unsafe { row.item() }) {
                 acc = acc.take().map(|acc| f(acc, item));
@@ -208,12 +208,12 @@ impl<'w, 's, Q: QueryData> SparseIter<'w, 's, Q> {
                         }
                         if let Some(&key) = keys.get(at + 16) {
                             // SAFETY: the slot is in use, and the view is that of its world.
-                            Q::prefetch(view, unsafe { RowRef::locate::<Q>(world, key.index(), Some(key), 0) });
+                            Q::prefetch(view, unsafe { VisitedRow::locate::<Q>(world, key.index(), Some(key), 0) });
                         }
                     }
                     let position = first + at as u32;
                     // SAFETY: a slot that a pool has is in use, and the view is that of its world.
-                    visit(unsafe { RowRef::locate::<Q>(world, key.index(), Some(key), position) });
+                    visit(unsafe { VisitedRow::locate::<Q>(world, key.index(), Some(key), position) });
                 }
             }
             &mut Source::Linear { ref stores, next, bits, fetch: Some(fetch), .. } => {
@@ -251,7 +251,7 @@ impl<'w, 's, Q: QueryData> SparseIter<'w, 's, Q> {
     }
 
     /// Returns the rows to come that match. Makes no item.
-    pub(super) fn matching_rows(&mut self, state: &Q::State) -> impl Iterator<Item = RowRef> {
+    pub(super) fn matching_rows(&mut self, state: &Q::State) -> impl Iterator<Item = VisitedRow> {
         core::iter::from_fn(move || {
             loop {
                 let row = self.step(state)?;
@@ -280,7 +280,7 @@ impl<D: QueryData, F: QueryFilter> SparseIter<'_, '_, Filtered<D, F>> {
 pub(super) struct SparseRows<D: QueryData> {
     state: D::State,
     view: D::View,
-    pub(super) rows: Vec<RowRef>,
+    pub(super) rows: Vec<VisitedRow>,
 }
 
 // SAFETY: the state is `Send` and `Sync`. The rest are pointers into a world, of which items are made; by the contract of
@@ -294,8 +294,8 @@ impl<D: QueryData> SparseRows<D> {
     ///
     /// The world is borrowed for `'w` as the query needs it, and no other item of the row that lives in `'w` conflicts.
     #[inline(always)]
-    pub(super) unsafe fn item<'w>(&self, row: RowRef) -> Option<D::Item<'w>> {
-        // SAFETY: the caller's contract is that of `RowRef::item`.
+    pub(super) unsafe fn item<'w>(&self, row: VisitedRow) -> Option<D::Item<'w>> {
+        // SAFETY: the caller's contract is that of `VisitedRow::item`.
         D::at(&self.state, self.view, unsafe { row.item() })
     }
 }

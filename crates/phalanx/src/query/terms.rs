@@ -3,7 +3,7 @@
 
 use super::{
     Access, AlignedStores, Candidate, ComponentFetch, ItemRef, ItemRow, ItemRows, Mismatch, QueryData,
-    ReadOnlyQueryData, RowRef, TableRef,
+    ReadOnlyQueryData, TableRef, VisitedRow,
 };
 use crate::change_detection::{RunTicks, Track, set_column_tick as set_lane_tick};
 use crate::component::{Component, ComponentId, Components};
@@ -104,7 +104,7 @@ macro_rules! component_terms {
             }
 
             #[inline(always)]
-            fn matches_row(_: &ComponentState, view: ComponentFetch<C>, row: RowRef) -> bool {
+            fn matches_row(_: &ComponentState, view: ComponentFetch<C>, row: VisitedRow) -> bool {
                 view.find(row).is_some()
             }
 
@@ -115,7 +115,7 @@ macro_rules! component_terms {
             }
 
             #[inline(always)]
-            fn prefetch(view: ComponentFetch<C>, row: RowRef) {
+            fn prefetch(view: ComponentFetch<C>, row: VisitedRow) {
                 view.prefetch(row);
             }
 
@@ -196,7 +196,7 @@ unsafe impl<T: QueryData> QueryData for Option<T> {
     }
 
     #[inline(always)]
-    fn matches_row(_: &T::State, _: T::View, _: RowRef) -> bool {
+    fn matches_row(_: &T::State, _: T::View, _: VisitedRow) -> bool {
         true
     }
 
@@ -259,7 +259,7 @@ unsafe impl<C: Component> QueryData for Has<C> {
     }
 
     #[inline(always)]
-    fn matches_row(_: &ComponentId, _: ComponentFetch<C>, _: RowRef) -> bool {
+    fn matches_row(_: &ComponentId, _: ComponentFetch<C>, _: VisitedRow) -> bool {
         true
     }
 

@@ -65,7 +65,7 @@ pub struct TrackedState<C> {
     /// The id of `C`.
     id: ComponentId,
     /// The component space of the id. A state of another world finds nothing.
-    space: u64,
+    registry_id: u64,
     ticks: RunTicks,
     component: PhantomData<fn() -> C>,
 }
@@ -87,7 +87,7 @@ impl<C> TrackedState<C> {
     /// Returns `true` if the id is one of this world.
     #[inline(always)]
     fn is_of(&self, world: &World) -> bool {
-        self.space == world.storage.components.registry_id.number()
+        self.registry_id == world.storage.components.registry_id.number()
     }
 }
 
@@ -102,8 +102,8 @@ macro_rules! tracking_filter {
             const TRACKS_CHANGES: bool = true;
 
             fn state(components: &Components) -> Self::State {
-                let (id, space) = (components.id::<C>(), components.registry_id.number());
-                TrackedState { id, space, ticks: RunTicks::default(), component: PhantomData }
+                let (id, registry_id) = (components.id::<C>(), components.registry_id.number());
+                TrackedState { id, registry_id, ticks: RunTicks::default(), component: PhantomData }
             }
 
             fn set_ticks(state: &mut Self::State, ticks: RunTicks) {

@@ -3,8 +3,8 @@
 
 use super::filter::members;
 use super::{
-    Access, AlignedStores, Candidate, ItemRef, ItemRow, ItemRows, Mismatch, Or, QueryData, ReadOnlyQueryData, RowRef,
-    TableRef,
+    Access, AlignedStores, Candidate, ItemRef, ItemRow, ItemRows, Mismatch, Or, QueryData, ReadOnlyQueryData, TableRef,
+    VisitedRow,
 };
 use crate::change_detection::RunTicks;
 use crate::component::{ComponentId, Components};
@@ -68,7 +68,7 @@ macro_rules! tuple_query {
             }
 
             #[inline(always)]
-            fn matches_row(state: &Self::State, view: Self::View, row: RowRef) -> bool {
+            fn matches_row(state: &Self::State, view: Self::View, row: VisitedRow) -> bool {
                 true $(&& <$name as QueryData>::matches_row(&state.$n, view.$n, row))*
             }
 
@@ -78,7 +78,7 @@ macro_rules! tuple_query {
             }
 
             #[inline(always)]
-            fn prefetch(view: Self::View, row: RowRef) {
+            fn prefetch(view: Self::View, row: VisitedRow) {
                 $(<$name as QueryData>::prefetch(view.$n, row);)*
             }
 
@@ -139,7 +139,7 @@ macro_rules! tuple_query {
             }
 
             #[inline(always)]
-            fn matches_row(state: &Self::State, view: Self::View, row: RowRef) -> bool {
+            fn matches_row(state: &Self::State, view: Self::View, row: VisitedRow) -> bool {
                 false $(|| <$name as QueryData>::matches_row(&state.$n, view.$n, row))*
             }
 

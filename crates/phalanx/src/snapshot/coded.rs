@@ -45,7 +45,7 @@ pub(super) fn read_each(
             return Err(input.error(Problem::Count { what: "values in a block", found: values.into(), expected }));
         }
         bytes.clear();
-        input.bytes(&mut bytes, len as usize)?;
+        input.read_bytes(&mut bytes, len as usize)?;
         let mut rest = &*bytes;
         for row in done..done + values {
             each(&mut rest, &input.budget).map_err(|error| match error {

@@ -1,8 +1,9 @@
 //! [`ColumnBuilder`]: reads values into a column whose rows are not in use yet.
 #![allow(unsafe_code)]
 
+use super::declared_count::trusted_capacity;
 use super::error::{CodecError, LoadError, NotDecoded};
-use super::format::{FRAME, PIECE};
+use super::format::PIECE;
 use super::reader::Reader;
 use super::runs::Runs;
 use crate::change_detection::{ComponentTicks, RunTicks, Tick, ticks_at};
@@ -217,17 +218,6 @@ impl Drop for ColumnBuilder<'_> {
             unsafe { drop(value) };
         });
     }
-}
-
-/// Returns the capacity to reserve when `rows` rows were read and the input declares `total`.
-///
-/// Each declared row has shown a key or slot of 4 bytes already. The result is 16 times these bytes, or twice what was read,
-/// or some frames.
-fn trusted_capacity(rows: u32, total: u32, size: usize) -> u32 {
-    let size = size.max(1);
-    let bytes = (total as usize).saturating_mul(64).max(4 * FRAME);
-    let more = u32::try_from(bytes / size).unwrap_or(u32::MAX).max(1);
-    rows.saturating_mul(2).max(more).max(rows.saturating_add(1)).min(total)
 }
 
 /// Reads bytes into uninitialised memory.

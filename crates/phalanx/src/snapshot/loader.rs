@@ -2,7 +2,7 @@
 #![allow(unsafe_code)]
 
 use super::error::{LoadError, Name, NotDecoded, Problem};
-use super::format::{COMPONENTS, END, FRAME, GROUPS, OPTIONAL, RESOURCE, ROWS, SLOTS, SPARSE, TABLE, TICKS};
+use super::format::{COMPONENTS, END, GROUPS, OPTIONAL, RESOURCE, ROWS, SLOTS, SPARSE, TABLE, TICKS};
 use super::reader::Reader;
 use super::registry::{Entry, Registry};
 use super::runs::Runs;
@@ -179,24 +179,11 @@ impl Loader<'_, '_> {
         Ok(older)
     }
 
-    /// Reads a list of numbers. It grows with what was read, not with the declared count.
-    fn numbers(&mut self, count: u32) -> Result<Vec<u32>, LoadError> {
-        let mut list = Vec::new();
-        while list.len() < count as usize {
-            let (len, left) = (list.len(), count as usize - list.len());
-            let now = left.min(FRAME);
-            self.input.check(try_reserve(&mut list, now))?;
-            list.resize(len + now, 0);
-            self.input.numbers(&mut list[len..])?;
-        }
-        Ok(list)
-    }
-
     fn read_slots(&mut self) -> Result<(), LoadError> {
         let count = self.input.u32()?;
-        let words = self.numbers(count)?;
+        let words = self.input.read_numbers(count)?;
         let count = self.input.u32()?;
-        let free = self.numbers(count)?;
+        let free = self.input.read_numbers(count)?;
         self.input.end_section()?;
         self.input.check(restore::restore_slots(&mut self.world.storage, &words, &free))
     }
@@ -208,11 +195,8 @@ impl Loader<'_, '_> {
             _ => return self.input.invalid("a table that is neither of entities nor of extra rows"),
         };
         let (count, most) = (self.input.u32()?, self.components.len());
-        if count as usize > most {
-            let what = "components of a table";
-            return Err(self.input.error(Problem::Count { what, found: count.into(), expected: most as u64 }));
-        }
-        let list = self.numbers(count)?;
+        self.input.check_at_most("components of a table", count.into(), most as u64)?;
+        let list = self.input.read_numbers(count)?;
         let mut signature = Signature::EMPTY;
         if extra {
             self.input.check(signature.try_insert(ComponentId::ROW))?;
@@ -270,10 +254,7 @@ impl Loader<'_, '_> {
 
     fn read_names(&mut self) -> Result<(), LoadError> {
         let (count, rows) = (self.input.u32()?, self.world.storage.entities.row_count());
-        if count as usize != rows {
-            let what = "names of extra rows";
-            return Err(self.input.error(Problem::Count { what, found: count.into(), expected: rows as u64 }));
-        }
+        self.input.check_equal("names of extra rows", count.into(), rows as u64)?;
         let mut last = None;
         for _ in 0..count {
             let (slot, owner) = (self.input.u32()?, self.input.u32()?);
@@ -309,7 +290,7 @@ impl Loader<'_, '_> {
                     return self.input.invalid("a pool that removes in a way that is not known");
                 };
                 let positions = self.input.u32()?;
-                keys = self.numbers(positions)?;
+                keys = self.input.read_numbers(positions)?;
                 if keys.last() == Some(&HOLE) || (removal != Removal::Deferred && keys.contains(&HOLE)) {
                     return self.input.invalid("a hole in a pool where there can be none");
                 }
@@ -327,11 +308,8 @@ impl Loader<'_, '_> {
             }
             crate::layout::Kind::Linear => {
                 let (words, slots) = (self.input.u32()?, self.world.storage.entities.slot_count());
-                if words as usize > slots.div_ceil(64) {
-                    let (found, expected) = (u64::from(words) * 64, slots as u64);
-                    let what = "slots of a linear store";
-                    return Err(self.input.error(Problem::Count { what, found, expected }));
-                }
+                let most = slots.next_multiple_of(64) as u64;
+                self.input.check_at_most("slots of a linear store", u64::from(words) * 64, most)?;
                 self.input.check(try_reserve(&mut bits, words as usize))?;
                 bits.resize(words as usize, 0_u64);
                 self.input.take(crate::plain::bytes_of_mut(&mut bits))?;
@@ -379,7 +357,7 @@ impl Loader<'_, '_> {
             let mut lists = [const { Vec::new() }; 4];
             for list in &mut lists {
                 let count = self.input.u32()?;
-                *list = self.numbers(count)?;
+                *list = self.input.read_numbers(count)?;
             }
             let [owned, required, excluded, members] = lists;
             let mut sparse = [const { Vec::new() }; 3];

@@ -260,20 +260,6 @@ impl<'r> Reader<'r> {
         core::str::from_utf8(&buffer[..len]).or_else(|_| self.invalid("a name that is not UTF-8"))
     }
 
-    /// Appends `count` bytes to a list. It grows with what was read, not with the declared count.
-    pub(super) fn bytes(&mut self, list: &mut Vec<u8>, count: usize) -> Result<(), LoadError> {
-        let mut left = count;
-        while left > 0 {
-            let now = left.min(FRAME);
-            try_reserve(list, now).map_err(|error| self.error(error))?;
-            let len = list.len();
-            list.resize(len + now, 0);
-            self.take(&mut list[len..])?;
-            left -= now;
-        }
-        Ok(())
-    }
-
     /// Fills `numbers` from the section.
     pub(super) fn numbers(&mut self, numbers: &mut [u32]) -> Result<(), LoadError> {
         self.take(crate::plain::bytes_of_mut(numbers))?;

@@ -7,7 +7,7 @@
 #![allow(unsafe_code)]
 
 use super::column::ColumnRows;
-use super::error::{LoadError, Problem, SaveError};
+use super::error::{LoadError, SaveError};
 use super::format::TICKS;
 use super::loader::Loaded;
 use super::reader::Reader;
@@ -227,9 +227,7 @@ fn read_component(input: &mut Reader<'_>, world: &World, loaded: &Loaded<'_>) ->
         2 => ("values with ticks", values),
         _ => return input.invalid("ticks that are neither of columns nor of rows"),
     };
-    if found != expected {
-        return Err(input.error(Problem::Count { what, found, expected }));
-    }
+    input.check_equal(what, found, expected)?;
     let known = track == track_number(info.track);
     let time = |change: u8, bit: u8| if change & bit == 0 { OLD } else { NOW };
     each_column(world, id, |lanes, rows| {

@@ -93,7 +93,7 @@ fn restore(
     checkpoint: &Checkpoint,
     report: Option<&mut RollbackReport>,
 ) -> Result<(), TimelineError> {
-    if checkpoint.image.space != world.storage.components.registry_id.number() {
+    if checkpoint.image.registry_id != world.storage.components.registry_id.number() {
         return Err(TimelineError::Foreign);
     }
     let kept = checkpoint.kept.try_clone_for(world)?;

@@ -205,7 +205,7 @@ impl Timeline {
     ///
     /// On error no frame is added.
     pub fn capture(&mut self, world: &mut World) -> Result<(), TimelineError> {
-        if self.now.as_ref().is_some_and(|now| now.space != world.storage.components.registry_id.number()) {
+        if self.now.as_ref().is_some_and(|now| now.registry_id != world.storage.components.registry_id.number()) {
             return Err(TimelineError::Foreign);
         }
         let kept = KeptState::try_new(world)?;
@@ -271,7 +271,7 @@ impl Timeline {
     ) -> Result<(), TimelineError> {
         let none = TimelineError::NoSuchFrame { back: frames_back, kept: self.past.len() };
         let Some(now) = self.now.as_mut().filter(|_| frames_back <= self.past.len()) else { return Err(none) };
-        if now.space != world.storage.components.registry_id.number() {
+        if now.registry_id != world.storage.components.registry_id.number() {
             return Err(TimelineError::Foreign);
         }
         let target = match frames_back {

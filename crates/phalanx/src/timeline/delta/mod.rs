@@ -90,7 +90,7 @@ const HEAD: [u8; 8] = if cfg!(target_endian = "little") { *b"PHXDLT2L" } else { 
 #[doc(alias = "diff")]
 pub fn delta(base: &Checkpoint, target: &Checkpoint) -> Result<Vec<u8>, DeltaError> {
     let (base, target) = (&base.image, &target.image);
-    if base.space != target.space {
+    if base.registry_id != target.registry_id {
         return Err(DeltaError::Foreign);
     }
     // Components keep their ids, so that the later state has the components of both.

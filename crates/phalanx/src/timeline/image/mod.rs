@@ -43,7 +43,7 @@ pub(super) const DEAD: u32 = 1 << 31;
 #[derive(Debug)]
 pub(super) struct Image {
     /// The number of the set of component ids. A world keeps it as long as it lives.
-    pub(super) space: u64,
+    pub(super) registry_id: u64,
     /// The id of the world. It changes when tables are renumbered.
     pub(super) world: u64,
     pub(super) epoch: Epoch,
@@ -254,7 +254,7 @@ impl Image {
         let mut image = Image {
             // First: ticks that are taken from now on are later than it.
             time: storage.sparse.clock.time(),
-            space: storage.components.registry_id.number(),
+            registry_id: storage.components.registry_id.number(),
             world: world.id(),
             epoch: storage.epoch(),
             words: ByteArray::try_new(words_of(storage))?,

@@ -64,14 +64,14 @@ impl ItemRows<'_> {
 /// A row that a query visits or tests.
 #[doc(hidden)]
 #[derive(Clone, Copy, Debug)]
-pub struct RowRef {
+pub struct VisitedRow {
     index: u32,
     key: Option<Entity>,
     position: u32,
     location: Location,
 }
 
-impl RowRef {
+impl VisitedRow {
     /// The location for queries that do not [need it](QueryData::NEEDS_LOCATION).
     const NOWHERE: Location = Location { table: u32::MAX, row: 0 };
 
@@ -84,7 +84,7 @@ impl RowRef {
     /// - The value is passed only with that world and views of it, while it is borrowed and unchanged.
     #[inline(always)]
     pub(super) unsafe fn new(index: u32, key: Option<Entity>, position: u32, location: Location) -> Self {
-        RowRef { index, key, position, location }
+        VisitedRow { index, key, position, location }
     }
 
     /// Takes the index of a slot, the slot, if it is known already, and its position in the store that drives the query. The
@@ -100,7 +100,7 @@ impl RowRef {
         unsafe {
             let location =
                 if D::NEEDS_LOCATION { world.storage.entities.payload_unchecked(index) } else { Self::NOWHERE };
-            RowRef::new(index, key, position, location)
+            VisitedRow::new(index, key, position, location)
         }
     }
 
@@ -146,14 +146,14 @@ impl RowRef {
 #[doc(hidden)]
 #[derive(Clone, Copy, Debug)]
 pub struct ItemRef<'w> {
-    row: RowRef,
+    row: VisitedRow,
     item: PhantomData<&'w mut ()>,
 }
 
 impl ItemRef<'_> {
     /// Returns the row, for testing it.
     #[inline(always)]
-    pub(super) fn row(self) -> RowRef {
+    pub(super) fn row(self) -> VisitedRow {
         self.row
     }
 }
