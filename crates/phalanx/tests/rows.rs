@@ -95,7 +95,7 @@ fn errors_name_the_key() {
     let row = world.add_row(key(e, LEFT), Item(1)).unwrap();
     let exists = RowError::Exists { key: key(e, LEFT) };
     assert_eq!(world.add_row(key(e, LEFT), Item(2)), Err(exists));
-    assert_eq!(exists.to_string(), "there is a row 0v0 role 1 already");
+    assert_eq!(exists.to_string(), "the row 0v0 role 1 exists already");
     assert_eq!(world.add_row(Key::main(e), Item(2)), Err(RowError::Exists { key: Key::main(e) }));
     assert!(matches!(world.add_row(key(dead, LEFT), Item(2)), Err(RowError::NoSuchEntity(_))));
     assert_eq!(
@@ -613,4 +613,34 @@ fn a_cloned_world_has_the_same_rows() {
     copy.despawn(e).unwrap();
     copy.validate().unwrap();
     assert!(world.row(row).is_ok() && copy.row(row).is_err());
+}
+
+/// A listener's commands may remove the row that a handle is of, and use its slot for something else.
+#[test]
+fn a_handle_of_a_row_that_a_listener_removes_returns_errors() {
+    #[derive(Component)]
+    struct Poison;
+    #[derive(Component)]
+    struct Other(#[expect(dead_code)] u32);
+    for replaces in [false, true] {
+        let mut world = World::new();
+        let key = world.spawn_keyed(None, Role(1), Other(0)).unwrap();
+        world.on_add::<Poison>(move |added, _, commands| {
+            if replaces {
+                return commands.queue(|world| *world = World::new());
+            }
+            commands.despawn(added.entity);
+            commands.spawn(Other(1));
+            commands.spawn(Other(2));
+        });
+        let mut row = world.row_mut(key).unwrap();
+        row.insert(Poison);
+        assert_eq!((row.key(), format!("{row:?}")), (key, key.to_string()));
+        assert!(row.get::<Other>().is_err() && row.get_mut::<Other>().is_err() && !row.has::<Other>());
+        assert!(row.try_insert(Other(3)).is_err());
+        assert!(row.try_remove::<Other>().is_err());
+        assert!(row.take::<Other>().is_err());
+        assert!(row.exchange::<Other, _>(Poison).is_err());
+        world.validate().unwrap();
+    }
 }

@@ -56,6 +56,11 @@ impl<K: Key, R: Rows> Dense<Sparse<K>, R> {
         self.index.try_prepare(index, self.live())
     }
 
+    /// Returns `true` if [`admit`](Dense::admit) of a key with this index does not allocate.
+    pub fn is_ready(&self, index: u32) -> bool {
+        self.len < self.keys.capacity() && self.len < self.rows.capacity() && self.index.has_entry(index)
+    }
+
     /// Makes an entry for `index`, whose key is admitted after `ahead` others. Capacity for rows is reserved separately,
     /// by [`try_reserve`](Dense::try_reserve).
     ///

@@ -112,6 +112,13 @@ impl<K: Key> Sparse<K> {
         }
     }
 
+    /// Returns `true` if there is an entry for an index, vacant or not.
+    pub(crate) fn has_entry(&self, index: u32) -> bool {
+        let (branch, page, _) = split(index);
+        let in_page = || matches!(self.root.get(branch), Some(Some(branch)) if branch.pages[page].is_some());
+        index < self.window_len || in_page()
+    }
+
     /// Returns the key that is linked for an index.
     #[inline]
     pub fn occupant(&self, index: u32) -> Option<K> {

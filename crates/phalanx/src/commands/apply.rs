@@ -260,7 +260,8 @@ impl CommandBuffer {
         resolver.find_lost(world, entries, moments, *world_id).map_err(at(first))?;
         world.storage.flush().map_err(at(first))?;
         for (position, entry) in (first..end).zip(&entries[first..end]) {
-            let key = CommandBuffer::key(arena, entry);
+            // SAFETY: the entry and the arena are of one buffer, and the entry owns its payload.
+            let key = unsafe { CommandBuffer::key(arena, entry) };
             let step = match resolver.resolve(world, entry, key, position) {
                 Ok(step) => step,
                 Err(error) if report.is_none() || matches!(error, StructuralError::Alloc(_)) => {
@@ -276,7 +277,8 @@ impl CommandBuffer {
         for (entry, step) in entries[first..end].iter().zip(&resolver.steps) {
             // Splitting a bundle may be user code. If it panics, displaced values and the remaining commands are dropped.
             *done += 1;
-            let key = CommandBuffer::key(arena, entry);
+            // SAFETY: the entry and the arena are of one buffer, and the entry owns its payload.
+            let key = unsafe { CommandBuffer::key(arena, entry) };
             // SAFETY: the entry owned its payload at this offset, and does not from here on. The segment is resolved and
             // reserved, and its steps are committed in order.
             unsafe {

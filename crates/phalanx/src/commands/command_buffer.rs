@@ -381,8 +381,13 @@ impl CommandBuffer {
     }
 
     /// Returns the key of the row that a command is about, if it is about one. The command still owns its payload.
-    pub(super) fn key(arena: &Arena, entry: &Entry) -> Option<Key> {
-        // SAFETY: the arena placed the payload at this offset. The payload of a command about a row begins with a key.
+    ///
+    /// # Safety
+    ///
+    /// The arena has the payload of the command.
+    pub(super) unsafe fn key(arena: &Arena, entry: &Entry) -> Option<Key> {
+        // SAFETY: the arena has the payload at this offset, by the caller's contract. The payload of a command about a row begins
+        // with a key.
         let payload = || unsafe { arena.at(entry.offset, entry.vtable.layout).cast::<Key>().read() };
         entry.vtable.kind.is_of_row().then(payload)
     }
@@ -408,7 +413,9 @@ impl fmt::Debug for CommandBuffer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut list = f.debug_list();
         for entry in &self.entries[self.done..] {
-            match (entry.vtable.kind, CommandBuffer::key(&self.arena, entry), entry.entity) {
+            // SAFETY: the entry and the arena are of this buffer.
+            let key = unsafe { CommandBuffer::key(&self.arena, entry) };
+            match (entry.vtable.kind, key, entry.entity) {
                 (kind, Some(key), _) => list.entry(&format_args!("{kind:?}({key})")),
                 (kind, None, Some(entity)) => list.entry(&format_args!("{kind:?}({entity})")),
                 (kind, None, None) => list.entry(&kind),

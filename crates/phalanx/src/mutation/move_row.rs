@@ -19,6 +19,7 @@ impl Storage {
     /// - The values that the edge inserts are written: in the row beyond the last of its target, and in the positions that were
     ///   reserved in sparse storages.
     /// - The sink has capacity for the displaced values.
+    /// - The token is of a reservation for this commit, and no other commit has used the capacity since.
     #[inline(always)]
     pub(crate) unsafe fn move_row<D: Displaced>(
         &mut self,
@@ -52,6 +53,7 @@ impl Storage {
     ///
     /// - The slot is alive and at `from`, and the edge is one of that table.
     /// - The sink has capacity for the displaced values.
+    /// - The token is of a reservation for this commit, and no other commit has used the capacity since.
     /// - `write` moves the values in that the edge inserts. If it panics, nothing has changed.
     pub(crate) unsafe fn move_row_with<D: Displaced>(
         &mut self,
@@ -136,7 +138,8 @@ impl Storage {
     ///
     /// # Safety
     ///
-    /// The edge leads from that table to another, and the values that it inserts are written.
+    /// - The edge leads from that table to another, and the values that it inserts are written.
+    /// - The token is of a reservation for this commit, and no other commit has used the capacity since.
     pub(crate) unsafe fn move_rows(&mut self, _: Reserved, source: u32, edge: &Edge) -> u32 {
         let first = self.tables[edge.target as usize].len;
         let to = self.tables[edge.target as usize].lanes();

@@ -18,6 +18,7 @@ impl Storage {
     ///
     /// - The slot is alive and at `at`. If it is the main row of an entity, that entity has no extra rows.
     /// - The sink has capacity for the displaced values, and so has the list of displaced sparse values.
+    /// - The token is of a reservation for this commit, and no other commit has used the capacity since.
     #[inline(always)]
     pub(crate) unsafe fn remove_row<D: Displaced>(&mut self, _: Reserved, slot: Entity, at: Location, out: &mut D) {
         let shows = !D::MOVED_OUT && self.journal.is_active();
@@ -61,8 +62,9 @@ impl Storage {
     ///
     /// # Safety
     ///
-    /// The entity is alive. The sink has capacity for the displaced values of all its rows, and so has the list of displaced
-    /// sparse values.
+    /// - The entity is alive.
+    /// - The sink has capacity for the displaced values of all its rows, and so has the list of displaced sparse values.
+    /// - The token is of a reservation for this commit, and no other commit has used the capacity since.
     pub(crate) unsafe fn remove_entity<D: Displaced>(&mut self, reserved: Reserved, entity: Entity, out: &mut D) {
         while self.rows.owns(entity.index()) {
             // SAFETY: the first row of an entity is an extra row, and alive. The sink has capacity, by the caller's contract.
@@ -75,14 +77,15 @@ impl Storage {
         unsafe { self.remove_row(reserved, entity, self.location_unchecked(entity), out) };
     }
 
-    /// Removes an entity that has no components and no extra rows.
+    /// Removes an entity that has no components and no extra rows. The caller has reserved its journal entries.
     pub(crate) fn remove_empty(&mut self, entity: Entity) {
         let has_sparse = || self.sparse.storages_of(entity.index()).next().is_some();
         if let Ok(at @ Location { table: 0, .. }) = self.try_location(entity)
             && !self.rows.owns(entity.index())
             && !has_sparse()
         {
-            // SAFETY: the entity is alive and at `at`. It has no values, so that nothing is displaced.
+            // SAFETY: the entity is alive and at `at`. It has no values, so that nothing is displaced and no capacity is needed but
+            // that for journal entries, which is checked when they are recorded.
             unsafe { self.remove_row(Reserved::NOTHING, entity, at, &mut InPlace) };
         }
     }

@@ -13,13 +13,14 @@ use phalanx_store::AllocError;
 
 /// Proof that the capacity for a commit is reserved: for rows, slots, sparse values, names of extra rows and journal entries.
 ///
-/// Every commit takes one. A token of several commits is for all of them together. It is used before the next reservation.
+/// Every commit takes one, so that none can be written without a reservation. A token of an operation with several commits is for
+/// all of them together.
 #[derive(Clone, Copy)]
 #[must_use]
 pub(crate) struct Reserved(());
 
 impl Reserved {
-    /// The token of a commit that needs no capacity.
+    /// The token of a commit that needs no capacity but that for journal entries.
     pub(super) const NOTHING: Reserved = Reserved(());
 
     /// Creates the token of an operation that reserves its parts one by one.

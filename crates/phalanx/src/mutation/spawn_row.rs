@@ -20,6 +20,7 @@ impl Storage {
     ///
     /// - The capacity for a slot of the pool, the row and the sparse values is reserved, and no entity is reserved.
     /// - The lanes of the row are written, and so are the values of `sparse` in the positions that were reserved for them.
+    /// - The token is of a reservation for this commit, and no other commit has used the capacity since.
     #[inline(always)]
     pub(crate) unsafe fn spawn_row<const RECORD: bool>(
         &mut self,
@@ -44,6 +45,7 @@ impl Storage {
     ///
     /// - The slot is alive, and has no row and no sparse value.
     /// - The lanes of the row are written, and so are the values of `sparse` in the positions that were reserved for them.
+    /// - The token is of a reservation for this commit, and no other commit has used the capacity since.
     #[inline(always)]
     pub(crate) unsafe fn spawn_row_of<const RECORD: bool>(
         &mut self,
@@ -66,6 +68,7 @@ impl Storage {
     ///
     /// - The slot is alive, and has no other row and no sparse value.
     /// - The lanes of the row are written, and so are the values of `sparse` in the positions that were reserved for them.
+    /// - The token is of a reservation for this commit, and no other commit has used the capacity since.
     #[inline(always)]
     unsafe fn push_row<const RECORD: bool>(&mut self, _: Reserved, slot: Entity, table: u32, sparse: &[u32]) {
         // SAFETY: the capacity for the row is reserved. The row and the values are written, by the caller's contract.
@@ -85,7 +88,8 @@ impl Storage {
     ///
     /// # Safety
     ///
-    /// The lanes of the rows are written.
+    /// - The lanes of the rows are written.
+    /// - The token is of a reservation for this commit, and no other commit has used the capacity since.
     pub(crate) unsafe fn spawn_rows(&mut self, _: Reserved, number: u32, end: u32) {
         let table = &mut self.tables[number as usize];
         let first = table.len;
@@ -113,6 +117,7 @@ impl Storage {
     /// - The lanes of the row are written, except those of the reserved component. So are the values of `sparse` in the
     ///   positions that were reserved for them.
     /// - The table is one of extra rows. The entity is alive and has no row with this label.
+    /// - The token is of a reservation for this commit, and no other commit has used the capacity since.
     pub(crate) unsafe fn spawn_extra_row<const RECORD: bool>(
         &mut self,
         reserved: Reserved,

@@ -18,8 +18,8 @@ pub(crate) struct Run<F> {
     pub(crate) len: u32,
 }
 
-// SAFETY: a fetch is pointers into a world, of which items are made while the world is borrowed; by the contract of
-// `QueryData` that can be done on any thread.
+// SAFETY: `F` is the fetch of a query: pointers into a world, of which items are made while the world is borrowed. By the
+// contract of `QueryData` that can be done on any thread.
 unsafe impl<F> Send for Run<F> {}
 // SAFETY: as above; through a shared run nothing changes.
 unsafe impl<F> Sync for Run<F> {}

@@ -10,7 +10,8 @@ use phalanx_store::Entity;
 #[inline(always)]
 fn row_of(world: &World, entity: Entity) -> Result<VisitedRow, ComponentError> {
     let location = world.storage.try_location(entity)?;
-    // SAFETY: the entity is alive, at this location; callers pass the row with views of this world, which is borrowed.
+    // SAFETY: the entity is alive, at this location. Callers pass the row with views of this world, which is borrowed; these have
+    // no driver, so that the position is not used.
     Ok(unsafe { VisitedRow::new(entity.index(), Some(entity), 0, location) })
 }
 

@@ -93,7 +93,7 @@ impl SparseStorages {
     pub(crate) fn clear<'a>(
         &'a mut self,
     ) -> DropGuard<&'a mut SparseStorages, impl FnMut(&mut &'a mut SparseStorages)> {
-        debug_assert!(self.displaced_values.is_empty());
+        assert!(self.displaced_values.is_empty(), "values were displaced and not dropped");
         self.masks.clear();
         self.groups.clear();
         for (storage_id, storage) in (0..).zip(&mut self.storages) {
@@ -112,7 +112,7 @@ impl SparseStorages {
         if !storage.is_ungrouped() {
             return false;
         }
-        debug_assert!(self.displaced_values.is_empty());
+        assert!(self.displaced_values.is_empty(), "values were displaced and not dropped");
         storage.removed_counts[0] += u64::from(storage.len());
         storage.values().set_column_tick(&self.clock);
         if let (Store::Pool(set), Some(bit)) = (&storage.store, storage.bit) {

@@ -209,12 +209,16 @@ impl GroupData {
         }
     }
 
-    /// Adds a member to the list of a group that owns nothing. Capacity is reserved.
+    /// Adds a member to the list of a group that owns nothing. Capacity is reserved, and nothing is allocated.
+    ///
+    /// # Panics
+    ///
+    /// Panics if capacity is not reserved.
     pub(super) fn add_listed(&mut self, slot: Entity) {
         if self.list.index().position_at(slot.index()).is_none() {
-            // SAFETY: the list does not have the slot, as just tested. A zero-sized row is initialised.
-            let added = unsafe { self.list.try_admit(slot) };
-            added.expect("capacity for members is reserved");
+            assert!(self.list.is_ready(slot.index()), "capacity for members is reserved");
+            // SAFETY: the list does not have the slot, and is ready for it, as just tested. A zero-sized row is initialised.
+            unsafe { self.list.admit(slot) };
         }
     }
 

@@ -112,8 +112,12 @@ impl SparseStorages {
         Ok(GroupImage { groups: self.groups.try_clone()?, links })
     }
 
-    /// Replaces the groups by those of an image. The values are those of the image's time.
-    pub(crate) fn restore_groups(&mut self, image: GroupImage) {
+    /// Replaces the groups by those of an image.
+    ///
+    /// # Safety
+    ///
+    /// The values are those that the storages had when the image was made.
+    pub(crate) unsafe fn restore_groups(&mut self, image: GroupImage) {
         for (storage, [required_by, excluded_by]) in self.storages.iter_mut().zip(image.links) {
             (storage.required_by, storage.excluded_by) = (required_by, excluded_by);
             storage.update_discards();

@@ -166,8 +166,14 @@ impl SparseStorages {
     }
 
     /// Sets the removal policy of a sparse set.
+    ///
+    /// # Panics
+    ///
+    /// Panics if the set has holes and the policy does not allow them, or if a group owns it and the policy is not to swap.
     pub(crate) fn set_removal(&mut self, storage_id: u32, removal: Removal) {
+        assert!(removal == Removal::Swap || self.owner(storage_id).is_none());
         let storage = self.get_mut(storage_id);
+        assert!(removal == Removal::Deferred || storage.sparse_set_mut().dense.holes() == 0);
         storage.sparse_set_mut().removal = removal;
         storage.update_discards();
     }

@@ -104,7 +104,8 @@ impl<C: Component> TypedStorage<'_, C> {
         }
         self.sparse.leave_excluding(slot, self.storage_id);
         let (storage, masks) = self.parts();
-        // SAFETY: leaving groups that exclude the component does not change its storage, so the slot is still vacant. The value
+        // SAFETY: a group that excludes the component does not own it, so leaving such groups does not change its storage and
+        // the slot is still vacant. The value
         // is moved out once, by the caller's contract.
         unsafe { insert_vacant(storage, masks, slot, value) };
         self.sparse.enter_requiring(slot, self.storage_id);
@@ -139,7 +140,7 @@ impl<C: Component> TypedStorage<'_, C> {
     ///
     /// # Safety
     ///
-    /// The slot has a value. A sparse set removes by swapping.
+    /// The [state](key_slot) of the slot is `Occupied`. A sparse set removes by swapping.
     #[inline(never)]
     unsafe fn remove_grouped(&mut self, slot: Entity) -> Option<Option<C>> {
         // Without the component the slot may enter groups that exclude it, and that may allocate.
@@ -151,6 +152,7 @@ impl<C: Component> TypedStorage<'_, C> {
         // Leaving a group moves the values that it owns.
         let row = storage.row(slot.index())?;
         // SAFETY: the storage is that of the component. The slot has its value in this row, and a sparse set removes by swapping.
+        // Leaving groups does not change the window of the index, so that the state is still `Occupied`.
         Some(Some(unsafe { remove_occupied(storage, masks, slot, row) }))
     }
 }
@@ -226,7 +228,8 @@ unsafe fn insert_vacant<C: Component>(storage: &mut SparseStorage, masks: &mut M
 ///
 /// # Safety
 ///
-/// The storage is that of the component. The slot has its value in this row, and a sparse set removes by swapping.
+/// The storage is that of the component. The [state](key_slot) of the slot is `Occupied` with this row, and a sparse set removes
+/// by swapping.
 #[inline(always)]
 unsafe fn remove_occupied<C: Component>(storage: &mut SparseStorage, masks: &mut Masks, slot: Entity, row: u32) -> C {
     let lane = storage.values().lane();

@@ -169,7 +169,7 @@ impl Table {
         if !self.signature.has(ComponentId::ROW) {
             return None;
         }
-        // SAFETY: the component has the lowest id, so its lanes are the first three.
+        // SAFETY: the reserved component has the lowest rank, so its lanes are the first three.
         let [owners, labels, links] = [0, 1, 2].map(|lane| unsafe { (*self.lanes().add(lane)).ptr().as_ptr() });
         Some(RowLanes { owners: owners.cast(), labels: labels.cast(), links: links.cast() })
     }

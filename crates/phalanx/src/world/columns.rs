@@ -217,7 +217,7 @@ impl World {
             for n in 0..count {
                 slots.push(self.storage.entities.nth_index(n).ok_or(AllocError::CapacityOverflow)?);
             }
-            // SAFETY: bundles are removed only by compaction.
+            // SAFETY: nothing changes the cached bundles between here and there.
             self.storage.reserve_column_sparse(unsafe { &*sparse }, &slots)?;
         }
         let (table, columns_of_bundle) =

@@ -1,7 +1,7 @@
 //! [`RowMut`]: a row of a world that is borrowed exclusively.
 
 use super::get::{Mut, Ref};
-use super::{RowId, RowRef, World};
+use super::{RowId, World};
 use crate::bundle::Bundle;
 use crate::component::Component;
 use crate::error::{RowError, StructuralError, panic_change};
@@ -9,9 +9,13 @@ use crate::rows::{Key, Row};
 use core::fmt;
 
 /// A row of a world that is borrowed exclusively: [`World::row_mut`].
+///
+/// A change calls [listeners](crate::signal), which may remove the row. Then the handle returns errors.
 pub struct RowMut<'w> {
     world: &'w mut World,
     row: Row,
+    /// The key of the row. It stays known if a listener removes the row.
+    key: Key,
 }
 
 impl World {
@@ -51,7 +55,8 @@ impl World {
                 row.find(self)?
             }
         };
-        Ok(RowMut { world: self, row })
+        let key = self.storage.key_of(row)?;
+        Ok(RowMut { world: self, row, key })
     }
 }
 
@@ -63,12 +68,7 @@ impl RowMut<'_> {
 
     /// Returns the key of the row.
     pub fn key(&self) -> Key {
-        self.as_ref().key()
-    }
-
-    /// Returns a handle that reads the row.
-    pub fn as_ref(&self) -> RowRef<'_> {
-        RowRef { world: self.world, row: self.row }
+        self.key
     }
 
     /// Returns a component.
@@ -77,7 +77,7 @@ impl RowMut<'_> {
     ///
     /// [`RowError::MissingComponent`] if the row does not have it.
     pub fn get<C: Component>(&self) -> Result<Ref<'_, C>, RowError> {
-        self.as_ref().get::<C>()
+        self.world.get::<C>(self.row.0).map_err(|error| self.world.storage.row_error(self.row, error))
     }
 
     /// Returns a component, for writing.
@@ -87,14 +87,16 @@ impl RowMut<'_> {
     /// [`RowError::MissingComponent`] if the row does not have it.
     #[inline]
     pub fn get_mut<C: Component>(&mut self) -> Result<Mut<'_, C>, RowError> {
-        self.as_ref().get::<C>()?;
+        if !self.has::<C>() {
+            self.get::<C>()?;
+        }
         let row = self.row;
         self.world.get_mut::<C>(row.0).map_err(|_| RowError::Stale { row })
     }
 
     /// Returns `true` if the row has the component.
     pub fn has<C: Component>(&self) -> bool {
-        self.as_ref().has::<C>()
+        self.world.has::<C>(self.row.0)
     }
 
     /// Inserts the components of `bundle`. Components that the row already has are overwritten, and their old values are
@@ -201,13 +203,13 @@ impl RowMut<'_> {
 
     /// Returns the result of a change with the error of the row.
     fn checked<T>(&self, outcome: Result<T, StructuralError>) -> Result<T, RowError> {
-        outcome.map_err(|error| RowError::of(self.key(), error))
+        outcome.map_err(|error| RowError::of(self.key, error))
     }
 }
 
 impl fmt::Debug for RowMut<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.as_ref().fmt(f)
+        write!(f, "{}", self.key)
     }
 }
 

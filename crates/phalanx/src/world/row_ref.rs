@@ -13,8 +13,8 @@ use phalanx_store::Entity;
 /// A row of a shared world: [`World::row`].
 #[derive(Clone, Copy)]
 pub struct RowRef<'w> {
-    pub(super) world: &'w World,
-    pub(super) row: Row,
+    world: &'w World,
+    row: Row,
 }
 
 impl World {
@@ -76,7 +76,7 @@ impl<'w> RowRef<'w> {
 
     /// Returns the key of the row.
     pub fn key(&self) -> Key {
-        // SAFETY: the row was there when the handle was made, and the world has been borrowed since.
+        // SAFETY: the row was there when `World::row` created the handle, and the world has been borrowed since.
         unsafe { self.world.storage.key_unchecked(self.row) }
     }
 

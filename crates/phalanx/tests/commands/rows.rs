@@ -52,7 +52,7 @@ fn a_buffer_knows_the_rows_that_it_makes() {
     commands.insert_into_row(Key::main(e), Flag);
     commands.remove_row(key(e, 1));
     commands.add_row(key(e, 1), Aligned(5));
-    assert!(format!("{commands:?}").contains("Extend(0v0 role 1)"), "{commands:?}");
+    assert!(format!("{commands:?}").contains("AddRow(0v0 role 1)"), "{commands:?}");
     commands.try_apply(&mut world).unwrap();
     world.validate().unwrap();
     let roles: Vec<u32> = world.rows(e).unwrap().map(|(key, _)| key.role.0).collect();

@@ -2,8 +2,8 @@
 
 use crate::kit::{A, C, D, L};
 use phalanx::group::{Observed, Owned};
-use phalanx::{Component, Entity, Group, Removal, StructuralError, Without, World};
-use phalanx_testkit::{AllocationSweep, Counted, PanicSweep, Site, Tally};
+use phalanx::{CommandBuffer, Component, Entity, Group, Removal, StructuralError, Without, World};
+use phalanx_testkit::{AllocationSweep, Counted, PanicSweep, Site, Tally, for_every_failing_allocation};
 
 type Inner = (Owned<(A, C)>, Without<D>);
 type Listed = (Observed<(A, L)>, Without<D>);
@@ -203,4 +203,42 @@ fn h15_leaving_a_group_survives_panicking_drop() {
         });
         assert!(points > 0);
     }
+}
+
+/// The list of a group decides between its window and a page when capacity is reserved, and not again when members enter.
+#[test]
+fn h60_members_that_enter_in_another_order_than_reserved_do_not_allocate() {
+    #[derive(Component, Clone)]
+    #[component(layout = "pool")]
+    struct Listed(#[expect(dead_code)] u32);
+    #[derive(Component, Clone)]
+    #[component(layout = "pool")]
+    struct Excluded;
+    #[derive(Component, Clone)]
+    #[component(layout = "pool")]
+    struct Text(#[expect(dead_code)] String);
+
+    let setup = || {
+        let mut world = World::new();
+        let group = world.create_group::<(Observed<Listed>, Without<Excluded>)>().unwrap();
+        world.spawn_batch((0..2000).map(Listed));
+        let enters = world.spawn((Listed(0), Excluded));
+        let rest = world.spawn_batch((0..6010).map(|_| Text("old".to_owned())));
+        let far = *rest.iter().find(|entity| entity.index() == 8005).unwrap();
+        let mut commands = CommandBuffer::new();
+        commands.remove::<Excluded>(enters);
+        commands.insert(far, (Listed(1), Text("new".to_owned())));
+        (world, commands, group)
+    };
+    for_every_failing_allocation(
+        setup,
+        |(world, commands, _)| commands.try_apply(world),
+        |(world, _, group), outcome| {
+            world.validate().unwrap();
+            let members = if outcome.is_ok() { 2002 } else { 2000 };
+            assert_eq!(group.len(world), members);
+            world.clear();
+            world.validate().unwrap();
+        },
+    );
 }

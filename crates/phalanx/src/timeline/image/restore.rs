@@ -105,7 +105,8 @@ impl Image {
             set_tick(components.info(storage.id), storage.values().lanes(), image.tick);
         }
         fresh.storage.sparse.try_restore_masks(fresh.storage.entities.slot_count() as u32)?;
-        fresh.storage.sparse.restore_groups(self.groups.try_clone()?);
+        // SAFETY: the sparse storages were restored from the same image above.
+        unsafe { fresh.storage.sparse.restore_groups(self.groups.try_clone()?) };
         fresh.storage.sparse.clock = Clock::resumed(self.time, fresh.id());
         // Nothing can fail from here on.
         for (number, (table, clones)) in order {
