@@ -354,7 +354,7 @@ fn worlds_are_saved_looked_into_compared_and_loaded() {
     for (output, code, word) in [
         (phalanx(&["snapshot", "info", &bad]), 1, "ends too early"),
         (phalanx(&["snapshot", "diff", &world, &bad]), 1, "ends too early"),
-        (phalanx(&["snapshot", "info", &report]), 1, "no snapshot"),
+        (phalanx(&["snapshot", "info", &report]), 1, "not a snapshot"),
         (phalanx(&["snapshot", "info", &path("missing.phalanx")]), 1, "cannot be opened"),
         (demo(&["--load", &bad]), 1, "cannot be loaded"),
         (phalanx(&["snapshot"]), 2, "Usage"),

@@ -444,7 +444,7 @@ impl<T> LaneOf<T> {
         unsafe { self.lane.set_dirty(row) };
     }
 
-    /// Sets the dirty bits of the chunks of these rows: [`Lane::mark_rows`].
+    /// Sets the dirty bits of the chunks of these rows: [`Lane::set_dirty_rows`].
     ///
     /// # Safety
     ///

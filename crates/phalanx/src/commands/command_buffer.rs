@@ -226,7 +226,7 @@ impl CommandBuffer {
         self.record(DESPAWN, Some(entity), ());
     }
 
-    /// Records [`World::extend`].
+    /// Records [`World::add_row`].
     ///
     /// Later commands can name the row by its key. Its entity may be one that [`spawn_with`](CommandBuffer::spawn_with) has
     /// reserved.
@@ -253,17 +253,17 @@ impl CommandBuffer {
         self.record(Vtables::<B>::EXTEND, Some(key.entity), RowPayload { key, bundle });
     }
 
-    /// Records [`World::update`].
+    /// Records [`RowMut::insert`](crate::RowMut::insert).
     pub fn insert_into_row<B: Bundle>(&mut self, key: Key, bundle: B) {
         self.record(Vtables::<B>::UPDATE, Some(key.entity), RowPayload { key, bundle });
     }
 
-    /// Records [`World::remove_row_components`].
+    /// Records [`RowMut::remove`](crate::RowMut::remove).
     pub fn remove_from_row<B: Bundle>(&mut self, key: Key) {
         self.record(Vtables::<B>::REMOVE_FROM_ROW, Some(key.entity), key);
     }
 
-    /// Records [`World::delete_row`].
+    /// Records [`World::remove_row`].
     pub fn remove_row(&mut self, key: Key) {
         self.record(DELETE_ROW, Some(key.entity), key);
     }

@@ -19,7 +19,7 @@ impl Registry {
     /// Entities, rows, storages and groups are exactly those that were saved, in the same orders. So are the next entities to
     /// be spawned, the change ticks and the registered resources. An entity that was reserved is alive, without components.
     ///
-    /// The world has no other resources, [keeps](ResourcesMut::keep) none, and has no listeners or collectors. Component
+    /// The world has no other resources, [keeps](crate::ResourcesMut::keep) none, and has no listeners or collectors. Component
     /// ids may differ from those of the saved world.
     ///
     /// # Errors

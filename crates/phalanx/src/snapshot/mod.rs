@@ -9,7 +9,7 @@
 //!
 //! The change ticks of [tracked](crate::change_detection) components are saved. After a load, [`Added`](crate::Added) and
 //! [`Changed`](crate::Changed) match the same values as before. A query state that was created for the saved world starts
-//! over. Merged values ([`Registry::merge`]) count as added now, like those of [`World::transfer`](crate::World::transfer). So
+//! over. Merged values ([`Registry::merge`]) count as added now, like those of [`EntityMut::transfer`](crate::EntityMut::transfer). So
 //! do values that are read in [readable form](Registry::serialize), which has no ticks. [`Registry::checksum`] and [`diff`]
 //! compare values only; change ticks do not affect them.
 //!

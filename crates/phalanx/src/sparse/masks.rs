@@ -120,7 +120,8 @@ impl Masks {
     #[inline(never)]
     fn try_cover_slow(&mut self, slot: u32) -> Result<(), AllocError> {
         let words = (slot + 1).checked_mul(self.stride).ok_or(AllocError::CapacityOverflow)? as usize;
-        let additional = words - self.words.len();
+        // Not a few at a time at first.
+        let additional = words.max(16) - self.words.len();
         try_reserve(&mut self.words, additional)?;
         // As many as there is capacity for. Positions of words are less than `u32::MAX`.
         self.slots = u32::try_from(self.words.capacity()).unwrap_or(u32::MAX) / self.stride;

@@ -23,7 +23,7 @@ impl Checkpoint {
 
     /// Returns the type names of the resources of a world that the checkpoint does not cover, in alphabetical order.
     ///
-    /// A [`rollback`](World::rollback) does not change them. [`ResourcesMut::keep`] makes later checkpoints cover them.
+    /// A [`rollback`](World::rollback) does not change them. [`ResourcesMut::keep`](crate::ResourcesMut::keep) makes later checkpoints cover them.
     ///
     /// ```
     /// # use phalanx::World;
@@ -46,7 +46,7 @@ impl Checkpoint {
 }
 
 impl World {
-    /// Returns a copy of the state of the world, with the resources that are [kept](ResourcesMut::keep).
+    /// Returns a copy of the state of the world, with the resources that are [kept](crate::ResourcesMut::keep).
     ///
     /// # Errors
     ///

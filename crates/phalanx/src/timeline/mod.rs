@@ -24,7 +24,7 @@
 //! - Live entities and generations, reserved entities, and the order of the free list.
 //! - Tables, rows and their order, sparse sets with their order and holes, linear storages, groups.
 //! - The change ticks of [tracked](crate::change_detection) components, and the clock.
-//! - [Kept](ResourcesMut::keep) resources: each has its earlier value, or is absent if it was.
+//! - [Kept](crate::ResourcesMut::keep) resources: each has its earlier value, or is absent if it was.
 //! - [Collectors](crate::signal#back-in-time): they lose what they recorded since.
 //!
 //! The same operations then return the same entities and give the same orders. So a handle of the discarded time may be
@@ -121,7 +121,7 @@ use std::collections::VecDeque;
 /// Changes to adjacent rows are cheap. Writing one row of a hundred, evenly spread, touches three of four chunks: such a
 /// frame takes more time and memory than a copy of the column.
 ///
-/// Each frame has a clone of each resource that the world [keeps](ResourcesMut::keep), changed or not.
+/// Each frame has a clone of each resource that the world [keeps](crate::ResourcesMut::keep), changed or not.
 ///
 /// Groups that own nothing are copied whole in frames in which their members change. So is the world in the frame after
 /// [`World::compact`] or [`World::rollback`], which renumber tables.
@@ -185,14 +185,14 @@ impl Timeline {
     /// Returns the type names of the resources of a world that not every frame covers, in alphabetical order.
     ///
     /// A [`rewind`](Timeline::rewind) to some frame does not change them. Before the first capture they are those that the
-    /// world does not [keep](ResourcesMut::keep). A resource that is kept later is covered once the older frames are dropped.
+    /// world does not [keep](crate::ResourcesMut::keep). A resource that is kept later is covered once the older frames are dropped.
     pub fn uncovered_resources(&self, world: &World) -> impl Iterator<Item = &'static str> + use<> {
         // A kept resource stays kept, so that the oldest frame covers least.
         let oldest = self.past.front().map_or(&self.kept, |(_, kept)| kept);
         world.resources.uncovered(self.now.as_ref().map(|_| &oldest.resources)).into_iter()
     }
 
-    /// Captures the state of the world as a frame, with the resources that are [kept](ResourcesMut::keep).
+    /// Captures the state of the world as a frame, with the resources that are [kept](crate::ResourcesMut::keep).
     ///
     /// If there are too many frames, the oldest one is dropped.
     ///

@@ -87,7 +87,7 @@ impl<'w> ResourcesMut<'w> {
         unwrap_alloc(self.try_keep::<R>());
     }
 
-    /// Keeps resources of a type, like [`keep`](ResourcesMut::keep), but returns an error if allocation fails.
+    /// Keeps resources of a type, like [`keep`](crate::ResourcesMut::keep), but returns an error if allocation fails.
     ///
     /// # Errors
     ///

@@ -260,7 +260,7 @@ fn h63_forged_rows_are_refused_by_name() {
     assert!(matches!(problem(|f| drop(f.put(b"rows", 0, 0, 1))), Problem::Count { .. }));
     assert_eq!(slot(|f| drop(f.put(b"rows", 0, at(0, 0), 0))).1, "has a name of a row and is none");
     assert_eq!(slot(|f| drop(f.put(b"rows", 0, at(0, 0), u32::MAX))).1, "has a name of a row and is none");
-    assert_eq!(slot(|f| drop(f.put(b"rows", 0, at(0, 1), u32::MAX))).1, "owns a row and is no entity");
+    assert_eq!(slot(|f| drop(f.put(b"rows", 0, at(0, 1), u32::MAX))).1, "owns a row and is not an entity");
     assert_eq!(slot(|f| drop(f.put(b"rows", 0, at(0, 3), 0))).1, "has the name of a main row");
     assert_eq!(slot(|f| drop(f.put(b"rows", 0, at(1, 3), 1))).1, "has the name of another row");
     assert_eq!(slot(|f| drop(f.put(b"rows", 0, at(0, 1), 1))).1, "owns a row and does not come in its order");

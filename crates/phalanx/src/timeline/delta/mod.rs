@@ -55,7 +55,7 @@ const HEAD: [u8; 8] = if cfg!(target_endian = "little") { *b"PHXDLT2L" } else { 
 /// Returns the difference between two states of a world as bytes.
 ///
 /// [`World::apply_delta`] brings a world that is in the first state to the second. Resources are not part of a delta, also if
-/// they are [kept](ResourcesMut::keep).
+/// they are [kept](crate::ResourcesMut::keep).
 ///
 /// ```
 /// use phalanx::timeline::delta;
@@ -170,7 +170,7 @@ impl World {
     /// Brings the world from the first state of a [`delta`] to the second.
     ///
     /// The world need not be a copy of the one that the delta was made of. It must be in the same state, and know the
-    /// components that the delta names, in any order of registration. Call [`register`](World::register) for a component that no
+    /// components that the delta names, in any order of registration. Call [`register_component`](World::register_component) for a component that no
     /// entity has had yet.
     ///
     /// Afterwards entities, rows, storages, groups and their orders are exactly those of the second state. In
