@@ -241,12 +241,12 @@ impl CommandBuffer {
     /// let mut commands = CommandBuffer::new();
     /// let elf = commands.spawn_with(&world, ());
     /// let [left, right] = [1, 2].map(|n| Key::main(elf).with_role(Role(n)));
-    /// commands.extend(left, Ring("of air"));
-    /// commands.extend(right, Ring("of fire"));
+    /// commands.add_row(left, Ring("of air"));
+    /// commands.add_row(right, Ring("of fire"));
     /// commands.remove_row(left);
     /// commands.try_apply(&mut world)?;
-    /// assert_eq!(world.get_key::<Ring>(right)?, &Ring("of fire"));
-    /// assert!(!world.contains_key(left));
+    /// assert_eq!(world.row(right)?.get::<Ring>()?, &Ring("of fire"));
+    /// assert!(world.row(left).is_err());
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn add_row<B: Bundle>(&mut self, key: Key, bundle: B) {

@@ -255,7 +255,8 @@ impl World {
     /// the commands that were executed together.
     ///
     /// ```
-    /// use phalanx::{StructuralError, CommandKind, Component, World};
+    /// use phalanx::commands::CommandKind;
+    /// use phalanx::{Component, StructuralError, World};
     ///
     /// #[derive(Component)]
     /// struct Fuse;

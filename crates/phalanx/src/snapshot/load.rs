@@ -111,9 +111,9 @@ impl Registry {
     /// let mut world = World::new();
     /// let orcs = world.collector().added::<Orc>().build();
     /// registry.merge_silent(&mut world, &*file)?;
-    /// assert_eq!(world.drain(orcs).len(), 0);
+    /// assert_eq!(orcs.drain(&mut world).len(), 0);
     /// registry.merge(&mut world, &*file)?;
-    /// assert_eq!(world.drain(orcs).len(), 1);
+    /// assert_eq!(orcs.drain(&mut world).len(), 1);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///

@@ -176,7 +176,8 @@ impl World {
     /// Without [`set_access_counting`](World::set_access_counting) the report shows the present state, and has no advice.
     ///
     /// ```
-    /// use phalanx::{Component, Placement, World};
+    /// use phalanx::report::Placement;
+    /// use phalanx::{Component, World};
     ///
     /// #[derive(Component)]
     /// struct Health(u32);
