@@ -15,29 +15,28 @@ impl Storage {
     ///
     /// The slot is an extra row.
     pub(crate) unsafe fn unlink(&mut self, slot: u32) {
-        // SAFETY: the slot is an extra row, and so are the slots in the maps and links of its owner.
-        unsafe {
-            let (_, owner, label, link) = self.extra_row(slot);
-            self.rows.by_name.remove(&(owner.index(), label));
-            let first = self.rows.first[&owner.index()];
-            match (first == slot, link.next) {
-                (true, NONE) => self.rows.end(owner.index()),
-                (true, next) => {
-                    (*self.link(next)).prev = link.prev;
-                    // Not `insert`: it may allocate before it finds the key.
-                    if let Some(first) = self.rows.first.get_mut(&owner.index()) {
-                        *first = next;
-                    }
-                }
-                (false, NONE) => {
-                    (*self.link(link.prev)).next = NONE;
-                    (*self.link(first)).prev = link.prev;
-                }
-                (false, next) => {
-                    (*self.link(link.prev)).next = next;
-                    (*self.link(next)).prev = link.prev;
-                }
+        // SAFETY: the slot is an extra row, by the caller's contract.
+        let (_, owner, label, link) = unsafe { self.extra_row(slot) };
+        let owner = owner.index();
+        self.rows.by_name.remove(&(owner, label));
+        let first = self.rows.first[&owner];
+        if first == slot {
+            if link.next == NONE {
+                return self.rows.end(owner);
             }
+            // Not `insert`: it may allocate before it finds the key.
+            if let Some(first) = self.rows.first.get_mut(&owner) {
+                *first = link.next;
+            }
+        }
+        // The link before the first row leads to the last.
+        let after = if link.next == NONE { first } else { link.next };
+        // SAFETY: the links of an extra row lead to extra rows of the same owner.
+        unsafe {
+            if first != slot {
+                (*self.link(link.prev)).next = link.next;
+            }
+            (*self.link(after)).prev = link.prev;
         }
     }
 
