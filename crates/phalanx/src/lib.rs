@@ -62,6 +62,7 @@
 //! | the root | [`World`], [`Entity`], [`Component`], [`Bundle`], [`Query`], [`CommandBuffer`], and the errors |
 //! | [`query`] | queries and filters; states, chunks, explained plans, run-time queries |
 //! | [`layout`] | the storage of components |
+//! | [`commands`] | the outcomes of applied commands, and buffers of several threads |
 //! | [`group`] | groups: sparse sets whose members are kept in the same order, iterated as slices |
 //! | [`change_detection`] | ticks, [`Added`] and [`Changed`] |
 //! | [`signal`] | listeners and collectors: reactions to spawns, despawns, insertions and removals |

@@ -7,7 +7,8 @@ use crate::world::World;
 use phalanx_store::AllocError;
 
 impl Resolver {
-    /// Reserves everything that the segment needs: phase 2. On error, returns the position of the command that needed the most.
+    /// Reserves everything that the segment needs: phase 2. On error, returns the position of a
+    /// command: of the one that needed the most rows of a table, of the first that spawns, or of the first of the segment.
     pub(super) fn reserve(&mut self, world: &mut World, first: usize) -> Result<Reserved, (usize, AllocError)> {
         let at = |position| move |error: AllocError| (position, error);
         if self.slots > 0 {

@@ -7,7 +7,7 @@
 //! 2. [*Reserve*](reserve): allocate everything the operation needs. This is the last phase that may fail. It returns a
 //!    [`Reserved`].
 //! 3. *Commit*: change the storage, by one of the four commits below. A commit allocates nothing, runs no user code and does not
-//!    panic.
+//!    panic. The exception is `set_value` of a soa component, which splits the value first.
 //! 4. *Dispatch*: call listeners with the events that the commit has recorded.
 //! 5. *Drop*: run the destructors of [displaced](displaced) values.
 //!

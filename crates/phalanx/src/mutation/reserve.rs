@@ -1,6 +1,7 @@
 //! Reservations: they allocate what a commit needs, and return a [`Reserved`].
 //!
-//! A reservation changes nothing that can be observed, whether it succeeds or not. Lanes may move, so it advances the epoch.
+//! A reservation changes nothing that can be observed, whether it succeeds or not, except that reserved entities become alive.
+//! Lanes may move, so it advances the epoch.
 #![allow(unsafe_code)]
 
 use crate::bundle::Bundle;
@@ -13,7 +14,7 @@ use phalanx_store::AllocError;
 
 /// Proof that the capacity for a commit is reserved: for rows, slots, sparse values, names of extra rows and journal entries.
 ///
-/// Every commit takes one, so that none can be written without a reservation. A token of an operation with several commits is for
+/// Every commit that adds, moves or removes rows takes one, so that none can be written without a reservation. A token of an operation with several commits is for
 /// all of them together.
 #[derive(Clone, Copy)]
 #[must_use]

@@ -31,7 +31,7 @@ pub(crate) use dispatch_catch;
 pub(crate) enum DispatchOutcome {
     /// There are no listeners or collectors.
     Inactive,
-    /// All listeners have returned.
+    /// No listener has panicked. Events of a deferred dispatch are still recorded.
     Called,
     /// A listener has panicked, and those after it were not called.
     Panicked(Box<dyn Any + Send>),

@@ -14,7 +14,7 @@
 //!
 //! Every value is added or removed by `commit`, [`remove_all`](SparseStorages::remove_all) or
 //! [`clear`](SparseStorages::clear), or by a [typed storage](typed_storage) if one component is changed by type. All of
-//! them maintain [groups].
+//! them maintain [groups]. Restoring a snapshot or a timeline fills whole storages, and then restores their groups.
 #![allow(unsafe_code)]
 
 mod arrivals;

@@ -1,6 +1,7 @@
 //! [`TypedStorage`]: the fast path that inserts or removes one component of one slot, by type.
 //!
-//! It is used if there are no listeners, the component is untracked, and there is capacity. Otherwise callers use
+//! It is used if there are no listeners and no reserved entities, the component is untracked, and there is capacity. It
+//! removes only by swapping, and only components that no group excludes. Otherwise callers use
 //! [`SparseStorages::commit`], which has the same effect.
 #![allow(unsafe_code)]
 
@@ -104,9 +105,8 @@ impl<C: Component> TypedStorage<'_, C> {
         }
         self.sparse.leave_excluding(slot, self.storage_id);
         let (storage, masks) = self.parts();
-        // SAFETY: a group that excludes the component does not own it, so leaving such groups does not change its storage and
-        // the slot is still vacant. The value
-        // is moved out once, by the caller's contract.
+        // SAFETY: a group that excludes the component does not own it, so leaving such groups does not change its storage
+        // and the slot is still vacant. The value is moved out once, by the caller's contract.
         unsafe { insert_vacant(storage, masks, slot, value) };
         self.sparse.enter_requiring(slot, self.storage_id);
         true
