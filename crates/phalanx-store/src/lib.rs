@@ -87,7 +87,6 @@ pub mod iter;
 pub mod memory;
 mod pool;
 pub mod raw;
-#[cfg(feature = "serde")]
 mod restore;
 #[cfg(feature = "serde")]
 mod serial;
@@ -99,9 +98,7 @@ pub use entity::{Entity, Handle, Key};
 pub use error::AllocError;
 #[cfg(feature = "derive")]
 pub use phalanx_derive::{Flat, Soa};
-#[cfg(feature = "serde")]
-pub use pool::RestoreError;
-pub use pool::{Entities, EntityPool, Payloads, SlotState};
+pub use pool::{Entities, EntityPool, Payloads, RestoreError, SlotState};
 pub use soa::{Flat, Soa};
 pub use store::{
     DenseStore, DisjointError, Entry, LinearStore, OccupiedEntry, PackedStore, Primary, PrimaryStore, Rejection, Runs,

@@ -20,13 +20,11 @@ mod image;
 mod next;
 mod payload;
 mod reservation;
-#[cfg(feature = "serde")]
 mod restore;
 mod rows;
 
 pub use entities::Entities;
 pub use payload::Payloads;
-#[cfg(feature = "serde")]
 pub use restore::RestoreError;
 
 use crate::error::infallible;

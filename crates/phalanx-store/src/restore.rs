@@ -68,6 +68,7 @@ pub(crate) struct Census {
 
 impl Census {
     /// Counts the slots with these words, of which there are at most `most`, and checks each.
+    #[cfg(feature = "serde")]
     pub(crate) fn of(words: &[u32], most: u32) -> Result<Census, Refused> {
         Census::count(words, most, 0)
     }

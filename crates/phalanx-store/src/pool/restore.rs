@@ -46,6 +46,7 @@ impl From<Refused> for RestoreError {
     }
 }
 
+#[cfg(feature = "serde")]
 impl EntityPool {
     /// Creates a pool of slots with these words, without rows. `free` lists the free slots, the next to be used first.
     pub(crate) fn try_restore(words: &[u32], free: &[u32]) -> Result<Self, Refused> {
