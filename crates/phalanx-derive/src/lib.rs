@@ -5,6 +5,8 @@
 //! | [`Component`](macro@Component) | a component of a world | `#[component(layout, track, clone, plain, entities, crate)]` |
 //! | [`Bundle`](macro@Bundle) | several components, inserted together | `#[bundle(crate)]` |
 //! | [`QueryData`](macro@QueryData) | a query with named fields | `#[query(crate)]` |
+//! | [`Event`](macro@Event) | values that are sent and read | `#[event(clone, max, crate)]` |
+//! | [`SystemParam`](macro@SystemParam) | several parameters of a system | `#[system_param(crate)]` |
 //! | [`MapEntities`](macro@MapEntities) | access to the entities inside of a value | `#[entities(skip, crate)]` |
 //! | [`Plain`](macro@Plain) | data that is copied and compared as bytes | `#[plain(crate)]` |
 //! | [`Soa`](macro@Soa) | a row of a struct of arrays | `#[soa(nested, crate)]` |
@@ -17,10 +19,12 @@ mod attributes;
 mod bundle;
 mod component;
 mod entities;
+mod event;
 mod flat;
 mod plain;
 mod query;
 mod row;
+mod system_param;
 mod views;
 
 use proc_macro::TokenStream;
@@ -197,4 +201,50 @@ pub fn query_data(input: TokenStream) -> TokenStream {
 pub fn bundle(input: TokenStream) -> TokenStream {
     let input = parse_macro_input!(input as DeriveInput);
     bundle::derive(&input).unwrap_or_else(syn::Error::into_compile_error).into()
+}
+
+/// Implements `Event`, so that values of the type can be sent and read.
+///
+/// ```ignore
+/// #[derive(Event, Clone)]
+/// #[event(clone)]
+/// struct Hit {
+///     target: Entity,
+///     damage: u32,
+/// }
+/// ```
+///
+/// # Options
+///
+/// - `#[event(clone)]`: events are cloned into checkpoints, timelines and clones of the world.
+/// - `#[event(max = 1000)]`: at most as many events are kept. The oldest are discarded.
+/// - `#[event(crate = "path")]`: the path of the crate `phalanx`, by default `::phalanx`.
+#[proc_macro_derive(Event, attributes(event))]
+pub fn event(input: TokenStream) -> TokenStream {
+    let input = parse_macro_input!(input as DeriveInput);
+    event::derive(&input).unwrap_or_else(syn::Error::into_compile_error).into()
+}
+
+/// Implements `SystemParam` for a struct, each field of which is a parameter of a system.
+///
+/// The lifetimes of the struct are `'w`, of the world, and `'s`, of the system's state. It may have one of them, both, or
+/// none. Components in queries are written as `&'static C`.
+///
+/// ```ignore
+/// #[derive(SystemParam)]
+/// struct Physics<'w, 's> {
+///     bodies: Query<'w, 's, (&'static mut Velocity, &'static Mass)>,
+///     gravity: Res<'w, Gravity>,
+/// }
+/// ```
+///
+/// The expansion contains an `unsafe impl`, so it does not compile under `#![forbid(unsafe_code)]`; use a tuple there.
+///
+/// # Options
+///
+/// - `#[system_param(crate = "path")]`: the path of the crate `phalanx`, by default `::phalanx`.
+#[proc_macro_derive(SystemParam, attributes(system_param))]
+pub fn system_param(input: TokenStream) -> TokenStream {
+    let input = parse_macro_input!(input as DeriveInput);
+    system_param::derive(&input).unwrap_or_else(syn::Error::into_compile_error).into()
 }

@@ -14,6 +14,7 @@
 //! flushes them. `pending` counts reserved indices at and above `slots` that could not become alive without allocating.
 #![allow(unsafe_code)]
 
+mod cancel;
 mod claim;
 mod entities;
 mod image;

@@ -42,11 +42,16 @@ impl Counter {
     }
 
     pub(crate) fn reset(&mut self) {
+        self.set(0);
+    }
+
+    /// Sets the count.
+    pub(crate) fn set(&mut self, count: u32) {
         #[cfg(not(loom))]
         {
-            *self.0.get_mut() = 0;
+            *self.0.get_mut() = count;
         }
         #[cfg(loom)]
-        self.0.with_mut(|n| *n = 0);
+        self.0.with_mut(|n| *n = count);
     }
 }

@@ -106,6 +106,7 @@ pub mod commands;
 mod component;
 mod entities;
 mod error;
+pub mod event;
 pub mod group;
 mod journal;
 pub mod layout;
@@ -122,6 +123,7 @@ mod signature;
 pub mod snapshot;
 mod sparse;
 mod storage;
+pub mod system;
 pub mod timeline;
 mod usage;
 mod world;
@@ -134,9 +136,10 @@ pub use entities::MapEntities;
 pub use error::{
     ComponentError, DuplicateComponent, NoSuchEntity, NoSuchResource, RowError, StructuralError, UnequalColumns,
 };
+pub use event::Event;
 pub use group::Group;
 #[cfg(feature = "derive")]
-pub use phalanx_derive::{Bundle, Component, MapEntities, Plain, QueryData};
+pub use phalanx_derive::{Bundle, Component, Event, MapEntities, Plain, QueryData, SystemParam};
 pub use phalanx_store as store;
 pub use phalanx_store::Entity;
 pub use plain::Plain;

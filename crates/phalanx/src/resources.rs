@@ -2,10 +2,15 @@
 //!
 //! They are stored in the order in which they were first inserted or [kept](crate::ResourcesMut::keep), and dropped in that
 //! order, which does not depend on type ids.
+//!
+//! Systems write resources through a shared world, so each value is in a [`ResourceCell`].
+#![allow(unsafe_code)]
 
 mod kept_resources;
+mod resource_cell;
 
 pub(crate) use kept_resources::KeptResources;
+pub(crate) use resource_cell::ResourceCell;
 
 use crate::component::TypeIdHasher;
 use crate::error::NoSuchResource;
@@ -23,8 +28,11 @@ pub(crate) struct Resources {
     by_type: HashMap<TypeId, usize, TypeIdHasher>,
 }
 
-/// A resource of a type that its slot knows.
+/// The [`ResourceCell`] of a type that its slot knows.
 pub(crate) type Stored = Box<dyn Any + Send + Sync>;
+
+/// Resets a resource of one type. Drops and allocates nothing.
+pub(crate) type ResetResource = fn(&mut (dyn Any + Send + Sync));
 
 /// The slot of a type. It stays when the value is removed.
 pub(crate) struct Slot {
@@ -34,12 +42,26 @@ pub(crate) struct Slot {
     pub(crate) in_scope: bool,
     /// Clones the value, if it is part of checkpoints and clones of the world.
     pub(crate) keep: Option<CloneResource>,
+    /// Resets the value when the world goes back to a state that does not cover it.
+    pub(crate) reset: Option<ResetResource>,
 }
 
 impl Slot {
     /// Creates the slot of a type that is not kept, without a value.
     fn new(type_id: TypeId, name: &'static str) -> Slot {
-        Slot { type_id, name, value: None, in_scope: false, keep: None }
+        Slot { type_id, name, value: None, in_scope: false, keep: None, reset: None }
+    }
+
+    /// Returns the cell of the value, if there is a value of type `R`.
+    pub(crate) fn cell<R: 'static>(&self) -> Result<&ResourceCell<R>, NoSuchResource> {
+        let cell = self.value.as_ref().and_then(|value| value.downcast_ref());
+        cell.ok_or_else(|| missing::<R>(self.in_scope))
+    }
+
+    /// Returns the value, if there is one of type `R`.
+    pub(crate) fn get_mut<R: 'static>(&mut self) -> Result<&mut R, NoSuchResource> {
+        let cell = self.value.as_mut().and_then(|value| value.downcast_mut::<ResourceCell<R>>());
+        cell.map(ResourceCell::get_mut).ok_or(missing::<R>(self.in_scope))
     }
 }
 
@@ -52,6 +74,17 @@ impl Resources {
     /// Returns the slot of a type, for writing.
     pub(crate) fn find_mut<R: 'static>(&mut self) -> Result<&mut Slot, NoSuchResource> {
         self.by_type.get(&TypeId::of::<R>()).map(|at| &mut self.list[*at]).ok_or_else(|| missing::<R>(false))
+    }
+
+    /// Returns the number of the slot of a type, which is created if there is none. It never changes.
+    pub(crate) fn number_of<R: 'static>(&mut self) -> usize {
+        self.slot_mut::<R>();
+        self.by_type[&TypeId::of::<R>()]
+    }
+
+    /// Returns the slot with a number.
+    pub(crate) fn slot(&self, number: usize) -> &Slot {
+        &self.list[number]
     }
 
     /// Returns the types of the resources that are there, and their names, in the order of the slots.
@@ -69,7 +102,7 @@ impl Resources {
     /// Inserts a resource, and drops the old one.
     #[cfg(feature = "snapshot")]
     pub(crate) fn try_insert<R: Send + Sync + 'static>(&mut self, value: R) -> Result<(), AllocError> {
-        let value = crate::alloc::try_box(value)?;
+        let value = crate::alloc::try_box(ResourceCell::new(value))?;
         self.try_reserve(1)?;
         drop(self.slot_mut::<R>().value.replace(value));
         Ok(())
@@ -113,8 +146,8 @@ impl Resources {
 
 /// Returns the value of a slot of type `R`.
 pub(crate) fn unboxed<R: 'static>(value: Stored) -> R {
-    match value.downcast() {
-        Ok(value) => *value,
+    match value.downcast::<ResourceCell<R>>() {
+        Ok(value) => value.into_inner(),
         Err(_) => unreachable!("a slot holds its type"),
     }
 }

@@ -176,12 +176,23 @@ impl CommandBuffer {
     /// Returns the bundle if no reserved entity is left.
     pub fn spawn_reserved<B: Bundle>(&mut self, bundle: B) -> Result<Entity, B> {
         let Some(&(entity, moment)) = self.reserved.last() else { return Err(bundle) };
+        self.record_spawn(entity, moment, bundle);
+        self.reserved.pop();
+        Ok(entity)
+    }
+
+    /// Records the spawn of an entity that the caller has reserved in a world.
+    pub(crate) fn spawn_as<B: Bundle>(&mut self, world: &World, entity: Entity, bundle: B) {
+        self.bind_world(Some(world.identity()));
+        self.record_spawn(entity, world.moment(), bundle);
+    }
+
+    /// Records the spawn of an entity that was reserved at a moment.
+    fn record_spawn<B: Bundle>(&mut self, entity: Entity, moment: Moment, bundle: B) {
         if self.moments.last().is_none_or(|(_, last)| *last != moment) {
             self.moments.push((self.entries.len(), moment));
         }
         self.record(Vtables::<B>::SPAWN, Some(entity), bundle);
-        self.reserved.pop();
-        Ok(entity)
     }
 
     /// Reserves entities of a world for later spawns. Those that are left when the commands are applied are despawned.

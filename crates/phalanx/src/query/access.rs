@@ -179,6 +179,11 @@ impl Access {
         self.touched.iter().enumerate().filter(move |(at, touch)| first(*at, touch.key)).map(|(_, touch)| touch.key)
     }
 
+    /// Returns everything that is touched, with its name and whether it is written.
+    pub(crate) fn keys(&self) -> impl Iterator<Item = (TypeId, bool, &'static str)> + '_ {
+        self.touched.iter().map(|touch| (touch.key, touch.writes, touch.name))
+    }
+
     /// Returns the names of the components that are written.
     pub fn writes(&self) -> impl Iterator<Item = &'static str> + '_ {
         self.touched.iter().filter(|touch| touch.writes).map(|touch| touch.name)
@@ -215,7 +220,7 @@ impl Access {
     }
 
     /// Returns a component that keeps two queries from running at once.
-    pub(super) fn conflict_with(&self, other: &Access) -> Option<&'static str> {
+    pub(crate) fn conflict_with(&self, other: &Access) -> Option<&'static str> {
         // Filters read change ticks of rows that they reject, so it does not help that the rows differ.
         let filter = |reads: &Access, writes: &Access| {
             let clashes = |touch: &&Touch| {

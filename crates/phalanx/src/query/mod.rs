@@ -167,6 +167,7 @@ mod row_terms;
 mod single_error;
 mod sparse_iter;
 mod state;
+mod system_matches;
 mod table_ref;
 mod terms;
 mod tracking;
@@ -202,6 +203,8 @@ pub use row_terms::KeyFetch;
 pub use row_terms::{AllRows, ExtraRows, Keys, MainRows};
 pub use single_error::SingleError;
 pub use state::QueryState;
+#[doc(hidden)]
+pub use system_matches::SystemMatches;
 #[doc(hidden)]
 pub use table_ref::TableRef;
 #[doc(hidden)]

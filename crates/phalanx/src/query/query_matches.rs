@@ -71,9 +71,19 @@ impl<S: 'static, T: Copy + 'static> QueryMatches<S, T> {
     #[inline(always)]
     pub(super) fn begin_run<Q: QueryData<State = S, Fetch = T>>(&mut self, world: &World) {
         if Q::TRACKS_CHANGES {
-            let (clock, since) = (&world.storage.sparse.clock, self.peek_ticks(world).since);
-            let now = clock.take();
-            self.last_run = Some((clock.id, now));
+            self.begin_run_at::<Q>(world, world.storage.sparse.clock.take());
+        } else {
+            self.update::<Q>(world);
+        }
+    }
+
+    /// Updates the matches to a world, for a run that follows the last one and has a tick. No other run that touches the same
+    /// tracked components has this tick.
+    #[inline(always)]
+    pub(super) fn begin_run_at<Q: QueryData<State = S, Fetch = T>>(&mut self, world: &World, now: Tick) {
+        if Q::TRACKS_CHANGES {
+            let since = self.peek_ticks(world).since;
+            self.last_run = Some((world.storage.sparse.clock.id, now));
             self.update_slow::<Q>(world, Some(RunTicks { now, since, own: true }), true);
         } else {
             self.update::<Q>(world);

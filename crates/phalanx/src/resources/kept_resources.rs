@@ -1,6 +1,6 @@
 //! Clones of the resources that a world keeps: for checkpoints, timelines and clones of the world.
 
-use super::{Resources, Slot, Stored};
+use super::{ResetResource, ResourceCell, Resources, Slot, Stored};
 use crate::alloc::{try_box, try_vec};
 use crate::error::NoSuchResource;
 use core::any::{Any, TypeId};
@@ -14,8 +14,8 @@ pub(crate) type CloneResource = fn(&(dyn Any + Send + Sync)) -> Result<Stored, A
 pub(crate) fn clone_resource<R: Clone + Send + Sync + 'static>(
     value: &(dyn Any + Send + Sync),
 ) -> Result<Stored, AllocError> {
-    match value.downcast_ref::<R>() {
-        Some(value) => Ok(try_box(value.clone())?),
+    match value.downcast_ref::<ResourceCell<R>>() {
+        Some(cell) => Ok(try_box(ResourceCell::new(cell.get().clone()))?),
         None => unreachable!("a slot holds its type"),
     }
 }
@@ -30,6 +30,7 @@ struct KeptResource {
     type_id: TypeId,
     name: &'static str,
     clone: CloneResource,
+    reset: Option<ResetResource>,
     value: Option<Stored>,
 }
 
@@ -79,7 +80,7 @@ impl Resources {
         let mut list = try_vec(self.kept().count())?;
         for (slot, clone) in self.kept() {
             let value = try_clone_value(clone, &slot.value)?;
-            list.push(KeptResource { type_id: slot.type_id, name: slot.name, clone, value });
+            list.push(KeptResource { type_id: slot.type_id, name: slot.name, clone, reset: slot.reset, value });
         }
         Ok(KeptResources { list })
     }
@@ -92,7 +93,7 @@ impl Resources {
         }
     }
 
-    /// Swaps the resources with those that were kept once. Those that were not kept then are left alone.
+    /// Swaps the resources with those that were kept once. Those that were not kept then are reset or left alone.
     ///
     /// Allocates nothing, and runs no code of the resources.
     pub(crate) fn swap_kept(&mut self, kept: &mut KeptResources) {
@@ -102,15 +103,21 @@ impl Resources {
                 core::mem::swap(&mut self.list[*at].value, &mut kept.value);
             }
         }
+        let is_uncovered = |slot: &&mut Slot| !kept.covers(slot.type_id);
+        for slot in self.list.iter_mut().filter(|slot| slot.reset.is_some()).filter(is_uncovered) {
+            if let (Some(reset), Some(value)) = (slot.reset, &mut slot.value) {
+                reset(&mut **value);
+            }
+        }
     }
 
     /// Creates resources from those that were kept. They are kept there, too.
     pub(crate) fn try_from_kept(kept: KeptResources) -> Result<Resources, AllocError> {
         let mut resources = Resources::default();
         resources.try_reserve(kept.list.len())?;
-        for KeptResource { type_id, name, clone, value } in kept.list {
+        for KeptResource { type_id, name, clone, reset, value } in kept.list {
             resources.by_type.insert(type_id, resources.list.len());
-            resources.list.push(Slot { type_id, name, value, in_scope: false, keep: Some(clone) });
+            resources.list.push(Slot { type_id, name, value, in_scope: false, keep: Some(clone), reset });
         }
         Ok(resources)
     }

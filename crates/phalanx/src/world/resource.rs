@@ -2,7 +2,7 @@
 
 use super::World;
 use crate::error::NoSuchResource;
-use crate::resources::{missing, unboxed};
+use crate::resources::{ResourceCell, missing, unboxed};
 use phalanx_store::raw::DropGuard;
 
 /// Resources: values of which the world has one for each type. [`clear`](World::clear) does not change them.
@@ -21,7 +21,7 @@ impl World {
     /// # Ok::<(), phalanx::NoSuchResource>(())
     /// ```
     pub fn insert_resource<R: Send + Sync + 'static>(&mut self, resource: R) -> Option<R> {
-        let value = Box::new(resource);
+        let value = Box::new(ResourceCell::new(resource));
         let old = self.resources.slot_mut::<R>().value.replace(value)?;
         Some(unboxed(old))
     }
@@ -32,8 +32,7 @@ impl World {
     ///
     /// [`NoSuchResource`] if the world does not have it.
     pub fn resource<R: Send + Sync + 'static>(&self) -> Result<&R, NoSuchResource> {
-        let slot = self.resources.find::<R>()?;
-        slot.value.as_ref().and_then(|value| value.downcast_ref()).ok_or(missing::<R>(slot.in_scope))
+        self.resources.find::<R>()?.cell().map(ResourceCell::get)
     }
 
     /// Returns a resource, for writing.
@@ -42,8 +41,7 @@ impl World {
     ///
     /// [`NoSuchResource`] if the world does not have it.
     pub fn resource_mut<R: Send + Sync + 'static>(&mut self) -> Result<&mut R, NoSuchResource> {
-        let slot = self.resources.find_mut::<R>()?;
-        slot.value.as_mut().and_then(|value| value.downcast_mut()).ok_or(missing::<R>(slot.in_scope))
+        self.resources.find_mut::<R>()?.get_mut()
     }
 
     /// Removes a resource, and returns it.
@@ -101,8 +99,8 @@ impl World {
             drop(core::mem::replace(&mut slot.value, value.take()));
         });
         let (world, value) = &mut out.state;
-        match value.as_mut().and_then(|value| value.downcast_mut()) {
-            Some(value) => Ok(scope(world, value)),
+        match value.as_mut().and_then(|value| value.downcast_mut::<ResourceCell<R>>()) {
+            Some(value) => Ok(scope(world, value.get_mut())),
             None => unreachable!("a slot holds its type"),
         }
     }
