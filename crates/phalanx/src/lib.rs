@@ -63,6 +63,7 @@
 //! | [`query`] | queries and filters; states, chunks, explained plans, run-time queries |
 //! | [`layout`] | the storage of components |
 //! | [`commands`] | the outcomes of applied commands, and buffers of several threads |
+//! | [`executor`] | the threads of parallel loops: a thread pool, or your own |
 //! | [`group`] | groups: sparse sets whose members are kept in the same order, iterated as slices |
 //! | [`change_detection`] | ticks, [`Added`] and [`Changed`] |
 //! | [`signal`] | listeners and collectors: reactions to spawns, despawns, insertions and removals |
@@ -107,6 +108,7 @@ mod component;
 mod entities;
 mod error;
 pub mod event;
+pub mod executor;
 pub mod group;
 mod journal;
 pub mod layout;

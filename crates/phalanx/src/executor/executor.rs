@@ -1,0 +1,61 @@
+//! What runs work on several threads.
+
+use std::sync::Arc;
+
+/// Calls a function on several threads.
+///
+/// The callers of an executor rely on nothing but its types. Their `work` takes what is left of a job until nothing is left, and
+/// each of them calls it once more by itself. So an executor may call `work` on every thread, once, or not at all; it may
+/// also call it often, nested, or one call after another. All of these give the same result.
+///
+/// ```
+/// use phalanx::executor::Executor;
+/// use std::sync::atomic::{AtomicU32, Ordering};
+///
+/// /// Starts threads for each job.
+/// struct Scoped(usize);
+///
+/// impl Executor for Scoped {
+///     fn run(&self, width: usize, work: &(dyn Fn() + Sync)) {
+///         std::thread::scope(|scope| (1..width).for_each(|_| _ = scope.spawn(work)));
+///     }
+///
+///     fn width(&self) -> usize {
+///         self.0
+///     }
+/// }
+///
+/// let calls = AtomicU32::new(0);
+/// Scoped(3).run(3, &|| _ = calls.fetch_add(1, Ordering::Relaxed));
+/// assert_eq!(calls.into_inner(), 2);
+/// ```
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not an executor",
+    note = "executors are `Inline`, `ThreadPool` and `Rayon` of `phalanx::executor`"
+)]
+#[doc(alias = "TaskPool")]
+pub trait Executor: Sync {
+    /// Calls `work` on up to `width` threads and returns when every call has returned.
+    ///
+    /// The calling thread can be one of them. Fewer calls, or none, are allowed.
+    fn run(&self, width: usize, work: &(dyn Fn() + Sync));
+
+    /// Returns the number of threads that can work on one job, the calling thread included.
+    fn width(&self) -> usize;
+}
+
+/// Defines an executor by the one that it points to.
+macro_rules! delegate {
+    ($($pointer:ty: $($bound:ident)?),*) => {$(
+        impl<E: Executor $(+ $bound)? + ?Sized> Executor for $pointer {
+            fn run(&self, width: usize, work: &(dyn Fn() + Sync)) {
+                (**self).run(width, work);
+            }
+
+            fn width(&self) -> usize {
+                (**self).width()
+            }
+        }
+    )*};
+}
+delegate!(&E:, Box<E>:, Arc<E>: Send);
