@@ -9,7 +9,7 @@ use core::any::TypeId;
 use core::fmt;
 
 /// The components that a query reads and writes, and what is certain of its rows.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Access {
     touched: Vec<Touch>,
     /// Components whose change ticks a filter reads, also of rows that it rejects.
@@ -29,7 +29,7 @@ struct Touch {
 
 /// What is certain of every row that passes a filter.
 #[doc(hidden)]
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct RowConditions {
     required: Vec<TypeId>,
     excluded: Vec<TypeId>,

@@ -52,6 +52,7 @@ macro_rules! function {
             #[allow(non_snake_case)]
             fn call(&mut self, ($($name,)*): <Self::Param as SystemParam>::Item<'_, '_>) -> Out {
                 // The compiler does not choose between the two bounds above. The signature of this function does.
+                #[allow(clippy::too_many_arguments)]
                 fn call<Out, $($name),*>(mut function: impl FnMut($($name),*) -> Out, $($name: $name),*) -> Out {
                     function($($name),*)
                 }
@@ -116,7 +117,7 @@ where
     type Out = Out;
 
     fn into_system(self) -> ExclusiveSystem<F, Out> {
-        ExclusiveSystem { function: self, access: SystemAccess::exclusive(), out: PhantomData }
+        ExclusiveSystem { function: self, access: SystemAccess::of_everything(), out: PhantomData }
     }
 }
 

@@ -41,6 +41,7 @@ mod query_param;
 mod res;
 mod run_context;
 mod short_name;
+mod stage_start;
 #[allow(clippy::module_inception)]
 mod system;
 mod system_access;
@@ -59,6 +60,7 @@ pub use res::ResourceNumber;
 pub use res::{Res, ResMut};
 pub use run_context::{Reservations, RunContext, Turn};
 pub use short_name::ShortName;
-pub use system::{IntoSystem, System};
+pub use stage_start::StageStart;
+pub use system::{IntoSystem, System, state_id};
 pub use system_access::{AccessKey, Conflict, ParamConflict, SystemAccess, WorldAccess};
 pub use system_param::{ParamSetup, SystemParam};

@@ -36,6 +36,11 @@ impl Reservations {
         Reservations { next: AtomicU32::new(numbers.start), end: numbers.end }
     }
 
+    /// Creates no reservations.
+    pub const fn none() -> Reservations {
+        Reservations { next: AtomicU32::new(0), end: 0 }
+    }
+
     /// Returns the numbers that were not used.
     pub fn unused(&self) -> Range<u32> {
         self.next.load(Ordering::Relaxed).min(self.end)..self.end

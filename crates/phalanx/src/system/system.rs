@@ -98,6 +98,12 @@ pub trait IntoSystem<Marker>: Sized {
     fn into_system(self) -> Self::System;
 }
 
+/// Returns a number that changes when systems must be [initialised](System::initialize) again for a world: it differs between
+/// worlds, and changes when a world is rolled back or compacted.
+pub fn state_id(world: &World) -> u64 {
+    world.id()
+}
+
 impl World {
     /// Runs a system and applies its commands and events. Returns what the system returns.
     ///
@@ -107,7 +113,7 @@ impl World {
     ///
     /// Panics if the parameters of the system conflict, or if the system panics. Then its commands and events are dropped.
     #[track_caller]
-    pub fn run_system<S: System>(&mut self, system: &mut S) -> S::Out {
+    pub fn run_system<S: System + ?Sized>(&mut self, system: &mut S) -> S::Out {
         if let Err(conflict) = system.initialize(self, None) {
             panic!("the system {} cannot run: {conflict}", ShortName(system.name()));
         }

@@ -8,7 +8,7 @@ use core::fmt;
 /// What a system touches: the components of its queries, resources, events, and whether it records commands.
 ///
 /// Parameters declare it when a system is [initialised](super::System::initialize).
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct SystemAccess {
     queries: Vec<(Access, &'static str)>,
     resources: Vec<Touch>,
@@ -103,7 +103,7 @@ impl core::error::Error for ParamConflict {}
 
 impl SystemAccess {
     /// Returns the access of a system that may do everything.
-    pub(super) fn exclusive() -> SystemAccess {
+    pub fn of_everything() -> SystemAccess {
         SystemAccess { world: Some((WorldAccess::Exclusive, "&mut World")), ..Default::default() }
     }
 

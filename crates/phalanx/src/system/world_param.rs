@@ -14,7 +14,7 @@ unsafe impl SystemParam for &World {
     }
 
     #[inline(always)]
-    unsafe fn get<'w, 's>(_: &'s mut (), world: &'w World, _: &RunContext<'w>) -> &'w World {
+    unsafe fn get<'w>(_: &mut (), world: &'w World, _: &RunContext<'w>) -> &'w World {
         world
     }
 }

@@ -1,0 +1,424 @@
+//! [`Plan`]: the order of the systems of a schedule, found when it is built.
+//!
+//! 1. Names and labels are resolved, and explicit orders become edges.
+//! 2. The nodes are sorted topologically; among those that could be next, the one that was added first is.
+//! 3. Each pair of nodes that conflict gets an edge in this order, unless a path connects them already. So the edges are as few
+//!    as possible.
+//! 4. Each node gets a stage. Commands are applied and events are delivered between stages.
+//! 5. The final order is that of the stages, and within a stage that of step 2.
+
+use crate::bit_set::BitSet;
+use crate::build_error::BuildError;
+use crate::label::{Key, Label};
+use crate::node::{Body, Node};
+use crate::schedule_builder::{Item, ScheduleBuilder, SetConfig};
+use crate::state::Transitions;
+use crate::system_config::{Order, SystemConfig};
+use core::cmp::Reverse;
+use core::fmt;
+use phalanx::World;
+use phalanx::system::{AccessKey, Conflict, ShortName, SystemAccess, WorldAccess};
+use std::collections::{BinaryHeap, HashMap, HashSet};
+
+/// The systems of a schedule in their final order.
+pub(crate) struct Plan {
+    pub(crate) name: String,
+    /// The nodes by rank.
+    pub(crate) nodes: Vec<Node>,
+    pub(crate) infos: Vec<NodeInfo>,
+    /// The edges, by the rank of their end and then of their start.
+    pub(crate) edges: Vec<Edge>,
+    /// The orders that were asked for, whether or not an edge is needed for them.
+    pub(crate) orders: Vec<(u32, u32)>,
+    /// The number of sets with conditions.
+    pub(crate) set_count: usize,
+    pub(crate) transitions: Transitions,
+}
+
+/// What is known of a node.
+pub(crate) struct NodeInfo {
+    pub(crate) name: String,
+    /// What its system and its conditions touch.
+    pub(crate) access: SystemAccess,
+    pub(crate) stage: u32,
+    pub(crate) reservations: u32,
+    /// Whether it is a system, and not a sync point or the conditions of a set.
+    pub(crate) is_system: bool,
+}
+
+/// An edge: one node has to wait for another.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Edge {
+    pub(crate) from: u32,
+    pub(crate) to: u32,
+    pub(crate) reason: Reason,
+}
+
+/// Why one system waits for another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Reason {
+    /// By `before`, `after`, `chain`, or the order of a set.
+    Ordered,
+    /// By a condition of its set.
+    Condition,
+    /// They conflict, and this one comes first in the order.
+    Conflict(Conflict),
+}
+
+impl fmt::Display for Reason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Reason::Ordered => f.write_str("ordered"),
+            Reason::Condition => f.write_str("condition"),
+            Reason::Conflict(conflict) => conflict.fmt(f),
+        }
+    }
+}
+
+/// A node while its place is found, by its number in the order of adding.
+struct Draft {
+    name: String,
+    node: Node,
+    access: SystemAccess,
+    reservations: u32,
+    is_system: bool,
+    labels: Vec<Label>,
+    orders: Vec<Order>,
+}
+
+/// An explicit edge between drafts.
+#[derive(Clone, Copy)]
+struct Explicit {
+    from: usize,
+    to: usize,
+    syncs: bool,
+    reason: Reason,
+}
+
+impl Plan {
+    pub(crate) fn new(builder: ScheduleBuilder, world: &mut World) -> Result<Plan, BuildError> {
+        let ScheduleBuilder { name, items, sets, transitions, .. } = builder;
+        let (mut drafts, set_count) = drafts(&name, items, sets, !transitions.is_empty(), world)?;
+        let explicit = explicit_edges(&drafts)?;
+        let order = sort(&drafts, &explicit)?;
+        let found = Found::new(&drafts, &explicit, &order);
+        // The final order: by stage, then by the order above.
+        let mut ranked: Vec<usize> = (0..order.len()).collect();
+        ranked.sort_by_key(|at| (found.stages[*at], *at));
+        let mut rank_of = vec![0; drafts.len()];
+        for (rank, at) in ranked.iter().enumerate() {
+            rank_of[order[*at]] = rank as u32;
+        }
+        let mut edges: Vec<Edge> = found
+            .edges
+            .iter()
+            .map(|edge| Edge { from: rank_of[edge.from], to: rank_of[edge.to], reason: edge.reason })
+            .collect();
+        edges.sort_by_key(|edge| (edge.to, edge.from));
+        let orders = explicit.iter().map(|edge| (rank_of[edge.from], rank_of[edge.to])).collect();
+        let (mut nodes, mut infos) = (Vec::new(), Vec::new());
+        for at in ranked {
+            let draft = &mut drafts[order[at]];
+            let node = core::mem::replace(&mut draft.node, Node::new(Body::Empty, Vec::new()));
+            #[cfg(feature = "tracing")]
+            let node = Node { name: draft.name.clone(), ..node };
+            nodes.push(node);
+            infos.push(NodeInfo {
+                name: core::mem::take(&mut draft.name),
+                access: core::mem::take(&mut draft.access),
+                stage: found.stages[at],
+                reservations: draft.reservations,
+                is_system: draft.is_system,
+            });
+        }
+        Ok(Plan { name, nodes, infos, edges, orders, set_count, transitions })
+    }
+}
+
+/// Makes the drafts of all nodes, and returns how many sets have conditions.
+fn drafts(
+    schedule: &str,
+    items: Vec<Item>,
+    mut sets: Vec<SetConfig>,
+    has_states: bool,
+    world: &mut World,
+) -> Result<(Vec<Draft>, usize), BuildError> {
+    let mut drafts: Vec<Draft> = Vec::new();
+    if has_states {
+        drafts.push(sync_draft("state changes".into(), Vec::new()));
+    }
+    let (mut taken, mut syncs) = (HashSet::new(), 0);
+    let mut items: Vec<(usize, Item)> = items.into_iter().enumerate().collect();
+    for (_, item) in &items {
+        if let Item::System(config) = item
+            && let Some(name) = &config.name
+            && !taken.insert(name.clone())
+        {
+            return Err(BuildError::DuplicateName { name: name.clone() });
+        }
+    }
+    for (number, item) in items.drain(..) {
+        let item_label = Label { key: Key::Item(number) };
+        match item {
+            Item::System(config) => {
+                drafts.push(system_draft(schedule, *config, &mut taken, item_label, world)?);
+            }
+            Item::Sync => {
+                syncs += 1;
+                let name = if syncs == 1 { "sync".into() } else { format!("sync {syncs}") };
+                drafts.push(sync_draft(name, vec![item_label]));
+            }
+        }
+    }
+    // A member of a set is a member of the sets that contain it.
+    for draft in &mut drafts {
+        let mut at = 0;
+        while at < draft.labels.len() {
+            for set in sets.iter().filter(|set| set.label == draft.labels[at]).collect::<Vec<_>>() {
+                let parents = set.parents.iter().filter(|parent| !draft.labels.contains(parent));
+                let parents: Vec<Label> = parents.cloned().collect();
+                draft.labels.extend(parents);
+            }
+            at += 1;
+        }
+    }
+    let mut conditional = 0;
+    for set in &mut sets {
+        let members: Vec<usize> =
+            (0..drafts.len()).filter(|draft| drafts[*draft].labels.contains(&set.label)).collect();
+        for member in &members {
+            drafts[*member].orders.extend(set.orders.iter().cloned());
+        }
+        let Some(first) = members.first().copied() else {
+            let (system, label) = (format!("the set {}", set.label), set.label.to_string());
+            return Err(BuildError::UnknownLabel { system, label });
+        };
+        if set.conditions.is_empty() {
+            continue;
+        }
+        // The conditions are tested before the first member, and after what the set waits for.
+        let name = format!("conditions of {}", set.label);
+        let conditions = core::mem::take(&mut set.conditions);
+        let mut node = Node::new(Body::SetConditions(conditional), conditions);
+        let access = initialize(schedule, &name, &mut node, world)?;
+        let label = Label { key: Key::Item(usize::MAX - conditional as usize) };
+        let orders = set.orders.iter().filter(|order| !order.is_before).cloned().collect();
+        for member in members {
+            drafts[member].node.sets.push(conditional);
+            drafts[member].orders.push(Order { is_before: false, other: label.clone(), syncs: false });
+        }
+        let labels = vec![label];
+        drafts.insert(first, Draft { name, node, access, reservations: 0, is_system: false, labels, orders });
+        conditional += 1;
+    }
+    Ok((drafts, conditional as usize))
+}
+
+fn sync_draft(name: String, labels: Vec<Label>) -> Draft {
+    let (node, access) = (Node::new(Body::Sync, Vec::new()), SystemAccess::of_everything());
+    Draft { name, node, access, reservations: 0, is_system: false, labels, orders: Vec::new() }
+}
+
+fn system_draft(
+    schedule: &str,
+    config: SystemConfig,
+    taken: &mut HashSet<String>,
+    item: Label,
+    world: &mut World,
+) -> Result<Draft, BuildError> {
+    let SystemConfig { system, function, name, orders, sets, conditions, reservations } = config;
+    let name = name.unwrap_or_else(|| {
+        let short = ShortName(system.name()).to_string();
+        let mut names = core::iter::once(short.clone()).chain((2..).map(|n| format!("{short}#{n}")));
+        names.find(|name| taken.insert(name.clone())).unwrap_or(short)
+    });
+    let mut node = Node::new(Body::System(system), conditions);
+    let access = initialize(schedule, &name, &mut node, world)?;
+    let mut labels = sets;
+    labels.extend([function, item, Label { key: Key::Text(name.clone()) }]);
+    Ok(Draft { name, node, access, reservations, is_system: true, labels, orders })
+}
+
+/// Creates the states of a node's parameters, and returns what it touches.
+fn initialize(schedule: &str, name: &str, node: &mut Node, world: &mut World) -> Result<SystemAccess, BuildError> {
+    let conflict = |conflict| BuildError::ParamConflict { system: name.into(), conflict };
+    node.initialize(world, &format!("{schedule}/{name}")).map_err(conflict)?;
+    let mut access = match &node.body {
+        Body::System(system) => system.access().clone(),
+        _ => SystemAccess::default(),
+    };
+    for condition in &node.conditions {
+        if !condition.access().is_read_only() {
+            let condition = ShortName(condition.name()).to_string();
+            return Err(BuildError::ConditionWrites { system: name.into(), condition });
+        }
+        access.extend(condition.access().clone());
+    }
+    Ok(access)
+}
+
+/// Resolves the orders of all nodes.
+fn explicit_edges(drafts: &[Draft]) -> Result<Vec<Explicit>, BuildError> {
+    let mut members: HashMap<&Label, Vec<usize>> = HashMap::new();
+    for (number, draft) in drafts.iter().enumerate() {
+        for label in &draft.labels {
+            members.entry(label).or_default().push(number);
+        }
+    }
+    let mut edges = Vec::new();
+    for (number, draft) in drafts.iter().enumerate() {
+        for order in &draft.orders {
+            let Some(others) = members.get(&order.other) else {
+                let (system, label) = (draft.name.clone(), order.other.to_string());
+                return Err(BuildError::UnknownLabel { system, label });
+            };
+            let is_condition = |other: usize| matches!(drafts[other].node.body, Body::SetConditions(_));
+            for &other in others {
+                let (from, to) = if order.is_before { (number, other) } else { (other, number) };
+                let reason = if is_condition(from) { Reason::Condition } else { Reason::Ordered };
+                edges.push(Explicit { from, to, syncs: order.syncs, reason });
+            }
+        }
+    }
+    Ok(edges)
+}
+
+/// Sorts the nodes topologically. Among those that could be next, the one that was added first is.
+fn sort(drafts: &[Draft], edges: &[Explicit]) -> Result<Vec<usize>, BuildError> {
+    let mut successors = vec![Vec::new(); drafts.len()];
+    let mut pending = vec![0; drafts.len()];
+    for edge in edges {
+        successors[edge.from].push(edge.to);
+        pending[edge.to] += 1;
+    }
+    let mut ready: BinaryHeap<Reverse<usize>> =
+        (0..drafts.len()).filter(|node| pending[*node] == 0).map(Reverse).collect();
+    let mut order = Vec::with_capacity(drafts.len());
+    while let Some(Reverse(node)) = ready.pop() {
+        order.push(node);
+        for &next in &successors[node] {
+            pending[next] -= 1;
+            if pending[next] == 0 {
+                ready.push(Reverse(next));
+            }
+        }
+    }
+    match order.len() == drafts.len() {
+        true => Ok(order),
+        false => Err(cycle(drafts, edges, &pending)),
+    }
+}
+
+/// Returns the error that names a cycle. All nodes that are left have a predecessor that is left.
+fn cycle(drafts: &[Draft], edges: &[Explicit], pending: &[usize]) -> BuildError {
+    let mut path: Vec<usize> = pending.iter().position(|count| *count > 0).into_iter().collect();
+    let start = loop {
+        let last = path[path.len() - 1];
+        let before = edges.iter().find(|edge| edge.to == last && pending[edge.from] > 0).map(|edge| edge.from);
+        let Some(before) = before else { break 0 };
+        match path.iter().position(|node| *node == before) {
+            Some(start) => {
+                path.push(before);
+                break start;
+            }
+            None => path.push(before),
+        }
+    };
+    BuildError::Cycle { systems: path[start..].iter().rev().map(|node| drafts[*node].name.clone()).collect() }
+}
+
+/// What a node touches, as sets of numbers.
+#[derive(Default)]
+struct Touched {
+    reads: BitSet,
+    writes: BitSet,
+    events_read: BitSet,
+    events_sent: BitSet,
+    is_special: bool,
+}
+
+impl Touched {
+    fn new(access: &SystemAccess, numbers: &mut HashMap<AccessKey, usize>) -> Touched {
+        let mut touched = Touched { is_special: access.world().is_some(), ..Default::default() };
+        for (key, writes, _) in access.keys() {
+            let next = numbers.len();
+            let number = *numbers.entry(key).or_insert(next);
+            let set = match (key, writes) {
+                (AccessKey::Events(_), true) => &mut touched.events_sent,
+                (AccessKey::Events(_), false) => &mut touched.events_read,
+                (_, true) => &mut touched.writes,
+                (_, false) => &mut touched.reads,
+            };
+            set.insert(number);
+        }
+        touched
+    }
+
+    /// Returns `true` if a later node may conflict with this one.
+    fn may_conflict(&self, later: &Touched) -> bool {
+        self.is_special
+            || later.is_special
+            || self.writes.intersects(&later.writes)
+            || self.writes.intersects(&later.reads)
+            || self.reads.intersects(&later.writes)
+            || self.events_sent.intersects(&later.events_read)
+    }
+}
+
+/// The edges between drafts, and their stages.
+struct Found {
+    edges: Vec<Explicit>,
+    /// The stage of each node, in topological order.
+    stages: Vec<u32>,
+}
+
+impl Found {
+    fn new(drafts: &[Draft], explicit: &[Explicit], order: &[usize]) -> Found {
+        let mut numbers = HashMap::new();
+        let touched: Vec<Touched> =
+            order.iter().map(|node| Touched::new(&drafts[*node].access, &mut numbers)).collect();
+        let mut place = vec![0; drafts.len()];
+        order.iter().enumerate().for_each(|(at, node)| place[*node] = at);
+        let mut before: Vec<Vec<&Explicit>> = vec![Vec::new(); order.len()];
+        explicit.iter().for_each(|edge| before[place[edge.to]].push(edge));
+
+        let mut found = Found { edges: Vec::new(), stages: Vec::with_capacity(order.len()) };
+        // The nodes from which a path leads to each node.
+        let mut reached: Vec<BitSet> = Vec::with_capacity(order.len());
+        for (at, &node) in order.iter().enumerate() {
+            let mut reach = BitSet::with_len(order.len());
+            let mut stage = 0;
+            let access = &drafts[node].access;
+            // From the last to the first, so that an edge is added only if no path leads there.
+            for earlier in (0..at).rev() {
+                let other = &drafts[order[earlier]].access;
+                let sends = touched[earlier].events_sent.intersects(&touched[at].events_read);
+                let is_exclusive = access.is_exclusive() || other.is_exclusive();
+                if sends || is_exclusive || access.world() == Some(WorldAccess::Shared) && other.sends_events() {
+                    stage = stage.max(found.stages[earlier] + 1);
+                }
+                if reach.contains(earlier) {
+                    continue;
+                }
+                let explicit = before[at].iter().find(|edge| place[edge.from] == earlier);
+                let conflict = || match touched[earlier].may_conflict(&touched[at]) {
+                    true => other.conflict_with(access).map(Reason::Conflict),
+                    false => None,
+                };
+                let Some(reason) = explicit.map(|edge| edge.reason).or_else(conflict) else { continue };
+                found.edges.push(Explicit { from: order[earlier], to: node, syncs: false, reason });
+                stage = stage.max(found.stages[earlier]);
+                reach.insert(earlier);
+                reach.union(&reached[earlier]);
+            }
+            for edge in &before[at] {
+                let syncs = edge.syncs && drafts[edge.from].access.has_commands();
+                stage = stage.max(found.stages[place[edge.from]] + u32::from(syncs));
+            }
+            found.stages.push(stage);
+            reached.push(reach);
+        }
+        found
+    }
+}

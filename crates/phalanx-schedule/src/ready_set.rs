@@ -1,0 +1,176 @@
+//! [`ReadySet`]: which systems of a stage can run, and which have.
+//!
+//! # Invariants
+//!
+//! - The bit of a node is set once a run: when all its predecessors are done. The thread that clears it runs the node. A thread
+//!   may also go on with the only successor of a node that has no other predecessor, without setting its bit.
+//! - `pending` counts the predecessors of a node that are not done.
+//! - Edges lead from lower to higher numbers.
+//!
+//! # Why waiting for a turn ends
+//!
+//! A node that [waits for its turn](ReadySet::wait_for) waits for nodes with lower numbers. Let `n` be the lowest node that is
+//! not done. All its predecessors are done, because they have lower numbers. So it is ready or taken. If it is taken, it runs,
+//! waits for no other node, and ends. If it is ready, the thread that finished the last of its predecessors (or any thread, if it
+//! has none) takes the lowest ready node next, which is `n`, unless another thread takes it. A thread that goes on with a
+//! successor directly does so only if that node cannot wait. Such a node ends, and the thread then takes the lowest ready node.
+//! So the lowest node always ends, and by induction every node does.
+
+use crate::sync::{AtomicBool, AtomicU32, AtomicU64, Ordering, relax};
+
+/// The dependencies of the nodes of a stage, by number.
+#[derive(Debug, Default)]
+pub(crate) struct Dependencies {
+    /// The number of predecessors of each node.
+    pub(crate) predecessors: Vec<u32>,
+    /// The successors of node `n` are `successors[starts[n]..starts[n + 1]]`.
+    pub(crate) starts: Vec<u32>,
+    pub(crate) successors: Vec<u32>,
+    /// Whether a node may wait for its turn.
+    pub(crate) waits: Vec<bool>,
+}
+
+impl Dependencies {
+    /// Returns the nodes that wait for a node.
+    pub(crate) fn successors_of(&self, node: u32) -> &[u32] {
+        &self.successors[self.starts[node as usize] as usize..self.starts[node as usize + 1] as usize]
+    }
+
+    /// Returns the nodes in an order that the dependencies allow, chosen by a seed. Nodes that may wait keep their order.
+    pub(crate) fn shuffled(&self, mut seed: u64) -> Vec<u32> {
+        let mut pending = self.predecessors.clone();
+        let mut ready: Vec<u32> = (0..self.len() as u32).filter(|node| pending[*node as usize] == 0).collect();
+        let mut waiting = (0..self.len() as u32).filter(|node| self.waits[*node as usize]).peekable();
+        let mut order = Vec::with_capacity(self.len());
+        while !ready.is_empty() {
+            seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            // The lowest node can always run, so that there is one among those that are ready.
+            let mut may_run = |node: &u32| !self.waits[*node as usize] || waiting.peek() == Some(node);
+            let allowed: Vec<usize> = (0..ready.len()).filter(|at| may_run(&ready[*at])).collect();
+            let node = ready.swap_remove(allowed[(seed >> 33) as usize % allowed.len()]);
+            waiting.next_if_eq(&node);
+            order.push(node);
+            for &successor in self.successors_of(node) {
+                pending[successor as usize] -= 1;
+                if pending[successor as usize] == 0 {
+                    ready.push(successor);
+                }
+            }
+        }
+        order
+    }
+
+    /// Returns the number of nodes.
+    pub(crate) fn len(&self) -> usize {
+        self.predecessors.len()
+    }
+}
+
+/// Which nodes of a stage can run, and which have.
+#[derive(Debug)]
+pub(crate) struct ReadySet {
+    ready: Box<[AtomicU64]>,
+    pending: Box<[AtomicU32]>,
+    /// Whether a node that may wait is done.
+    done: Box<[AtomicBool]>,
+    done_count: AtomicU32,
+}
+
+impl ReadySet {
+    /// Creates a set for as many nodes.
+    pub(crate) fn new(nodes: usize) -> ReadySet {
+        ReadySet {
+            ready: (0..nodes.div_ceil(64)).map(|_| AtomicU64::new(0)).collect(),
+            pending: (0..nodes).map(|_| AtomicU32::new(0)).collect(),
+            done: (0..nodes).map(|_| AtomicBool::new(false)).collect(),
+            done_count: AtomicU32::new(0),
+        }
+    }
+
+    /// Begins a run: the nodes without predecessors are ready.
+    pub(crate) fn begin(&mut self, graph: &Dependencies) {
+        // Relaxed is enough: the set is borrowed exclusively, and sharing it with other threads orders these stores.
+        for (node, count) in graph.predecessors.iter().enumerate() {
+            self.pending[node].store(*count, Ordering::Relaxed);
+            self.done[node].store(false, Ordering::Relaxed);
+        }
+        for (word, counts) in self.ready.iter().zip(graph.predecessors.chunks(64)) {
+            let bits = counts.iter().enumerate().fold(0, |bits, (at, count)| bits | u64::from(*count == 0) << at);
+            word.store(bits, Ordering::Relaxed);
+        }
+        self.done_count.store(0, Ordering::Relaxed);
+    }
+
+    /// Takes the lowest node that is ready.
+    fn take(&self) -> Option<u32> {
+        for (number, word) in self.ready.iter().enumerate() {
+            // The acquire of `fetch_and` orders what the predecessors did before what the node does.
+            while let Some(bit) = 1u64.checked_shl(word.load(Ordering::Relaxed).trailing_zeros()) {
+                if word.fetch_and(!bit, Ordering::AcqRel) & bit != 0 {
+                    return Some(number as u32 * 64 + bit.trailing_zeros());
+                }
+            }
+        }
+        None
+    }
+
+    /// Runs nodes until all are done. Several threads may call it at once, and each node runs once.
+    pub(crate) fn drain(&self, graph: &Dependencies, mut run: impl FnMut(u32)) {
+        let (mut tries, mut count) = (0, 0);
+        let mut next = self.take();
+        loop {
+            let Some(node) = next else {
+                if count > 0 {
+                    // Releases what the nodes did to the thread that sees that all are done.
+                    self.done_count.fetch_add(core::mem::take(&mut count), Ordering::AcqRel);
+                }
+                if self.done_count.load(Ordering::Acquire) as usize == graph.len() {
+                    return;
+                }
+                relax(&mut tries);
+                next = self.take();
+                continue;
+            };
+            tries = 0;
+            run(node);
+            count += 1;
+            next = self.finish(graph, node).or_else(|| self.take());
+        }
+    }
+
+    /// Counts a node as done. Returns a node that the thread goes on with.
+    fn finish(&self, graph: &Dependencies, node: u32) -> Option<u32> {
+        if graph.waits[node as usize] {
+            self.done[node as usize].store(true, Ordering::Release);
+        }
+        let successors = graph.successors_of(node);
+        if let [only] = successors
+            && graph.predecessors[*only as usize] == 1
+            && !graph.waits[*only as usize]
+        {
+            return Some(*only);
+        }
+        for &successor in successors {
+            // Acquire and release: the last to arrive has seen what all predecessors did, and passes it on with the bit.
+            let is_last = graph.predecessors[successor as usize] == 1
+                || self.pending[successor as usize].fetch_sub(1, Ordering::AcqRel) == 1;
+            if is_last {
+                self.ready[successor as usize / 64].fetch_or(1 << (successor % 64), Ordering::Release);
+            }
+        }
+        None
+    }
+
+    /// Counts a node as done that was not taken from the set.
+    pub(crate) fn set_done(&self, node: u32) {
+        self.done[node as usize].store(true, Ordering::Release);
+    }
+
+    /// Waits until a node is done that may wait itself.
+    pub(crate) fn wait_for(&self, node: u32) {
+        let mut tries = 0;
+        while !self.done[node as usize].load(Ordering::Acquire) {
+            relax(&mut tries);
+        }
+    }
+}

@@ -1,0 +1,395 @@
+//! [`Stage`]: systems between two points at which commands are applied.
+//!
+//! # Invariants
+//!
+//! While the systems of a stage run, nothing has `&mut World`, and the structure of the world does not change. Two nodes of which
+//! one writes what the other touches are connected by a path of edges, so that one runs after the other. A node is run by the
+//! thread that took it from the [`ReadySet`], which gives out each node once.
+#![allow(unsafe_code)]
+
+use crate::node::{Node, NodeCell, Timing};
+use crate::plan::{Edge, NodeInfo};
+use crate::ready_set::{Dependencies, ReadySet};
+use crate::run_error::Cause;
+use crate::state::Transitions;
+use core::any::Any;
+use core::ops::Range;
+use core::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use phalanx::World;
+use phalanx::executor::Executor;
+use phalanx::system::{Outcome, Reservations, StageStart, Turn};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::time::Instant;
+
+/// Systems between two points at which commands are applied.
+#[derive(Debug)]
+pub(crate) struct Stage {
+    /// The ranks of the nodes.
+    pub(crate) nodes: Range<usize>,
+    /// The dependencies of the nodes, by their number in the stage.
+    pub(crate) graph: Dependencies,
+    ready: ReadySet,
+    /// Whether the only node needs the world exclusively.
+    is_exclusive: bool,
+    /// The number of each node's change tick.
+    ticks: Vec<u32>,
+    tick_count: u32,
+    /// The nodes that may reserve entities, by their number in the stage, and how many each reserves.
+    spawners: Vec<(u32, u32)>,
+    /// The place of each node among the spawners.
+    spawner_of: Vec<Option<u32>>,
+    reservations: Vec<Reservations>,
+    unused: Vec<Range<u32>>,
+    /// The nodes that record commands or send events.
+    deferred: Vec<u32>,
+    /// The moving average of the time that each node took, in nanoseconds.
+    pub(crate) averages: Vec<f32>,
+    /// Whether the averages say that several threads are faster.
+    pub(crate) is_worth_threads: bool,
+}
+
+/// How the nodes of a stage are run.
+#[derive(Clone, Copy)]
+pub(crate) struct Mode<'a> {
+    /// `None`: all on this thread.
+    pub(crate) executor: Option<&'a dyn Executor>,
+    pub(crate) is_timed: bool,
+    /// Run the nodes in another order that the dependencies allow.
+    pub(crate) shuffle: Option<u64>,
+}
+
+/// What the nodes of a stage share while it runs.
+struct Shared<'a> {
+    world: &'a World,
+    nodes: &'a [NodeCell],
+    met: &'a [AtomicBool],
+    stage: &'a Stage,
+    start: &'a StageStart,
+    is_timed: bool,
+    /// The lowest node that failed.
+    failed: AtomicU32,
+}
+
+/// The turn of a node to reserve entities: when those before it are done.
+struct StageTurn<'a> {
+    stage: &'a Stage,
+    spawner: u32,
+}
+
+impl Turn for StageTurn<'_> {
+    fn wait(&self) {
+        for (node, _) in &self.stage.spawners[..self.spawner as usize] {
+            self.stage.ready.wait_for(*node);
+        }
+    }
+}
+
+/// The turn of a node if all nodes before it have run.
+struct NoTurn;
+
+impl Turn for NoTurn {
+    fn wait(&self) {}
+}
+
+/// A node that failed, by its rank.
+pub(crate) type Failure = (usize, Cause);
+
+/// The difference between all work and the longest path from which on threads are used, in nanoseconds. A helper that sleeps takes
+/// about 15 µs to start, and the caller pays 3 µs to wake it.
+const WORTH_THREADS: f32 = 20_000.0;
+
+impl Stage {
+    pub(crate) fn new(nodes: Range<usize>, infos: &[NodeInfo], edges: &[Edge]) -> Stage {
+        let infos = &infos[nodes.clone()];
+        let len = nodes.len();
+        let number = |rank: u32| (rank as usize).checked_sub(nodes.start).filter(|number| *number < len);
+        let inner: Vec<(usize, usize)> =
+            edges.iter().filter_map(|edge| Some((number(edge.from)?, number(edge.to)?))).collect();
+        let mut graph = Dependencies { predecessors: vec![0; len], ..Default::default() };
+        let mut ticks = vec![0; len];
+        let mut lists = vec![Vec::new(); len];
+        // Edges are sorted by their end, so that the tick of the start is known.
+        for &(from, to) in &inner {
+            graph.predecessors[to] += 1;
+            lists[from].push(to as u32);
+            ticks[to] = ticks[to].max(ticks[from] + 1);
+        }
+        graph.starts.push(0);
+        for list in lists {
+            graph.successors.extend(list);
+            graph.starts.push(graph.successors.len() as u32);
+        }
+        let is_exclusive = infos.iter().any(|info| info.access.is_exclusive());
+        let may_spawn = |info: &NodeInfo| info.access.has_commands() || info.access.world().is_some();
+        let spawner = |(number, info): (usize, &NodeInfo)| {
+            let count = if info.access.has_commands() { info.reservations } else { 0 };
+            (may_spawn(info) && !is_exclusive).then_some((number as u32, count))
+        };
+        let spawners: Vec<(u32, u32)> = infos.iter().enumerate().filter_map(spawner).collect();
+        let mut spawner_of = vec![None; len];
+        spawners.iter().enumerate().for_each(|(at, (node, _))| spawner_of[*node as usize] = Some(at as u32));
+        graph.waits = spawner_of.iter().map(Option::is_some).collect();
+        let tracks = infos.iter().any(|info| info.access.tracks_changes());
+        let defers = |info: &NodeInfo| info.access.has_commands() || info.access.sends_events();
+        let deferred = (0..len as u32).filter(|number| defers(&infos[*number as usize])).collect();
+        Stage {
+            nodes,
+            ready: ReadySet::new(len),
+            is_exclusive,
+            tick_count: if tracks { ticks.iter().max().map_or(0, |most| most + 1) } else { 0 },
+            ticks,
+            reservations: Vec::with_capacity(spawners.len()),
+            unused: Vec::with_capacity(spawners.len()),
+            spawners,
+            spawner_of,
+            deferred,
+            graph,
+            averages: vec![0.0; len],
+            is_worth_threads: false,
+        }
+    }
+
+    /// Runs the nodes of the stage, and applies what they have recorded.
+    ///
+    /// # Safety
+    ///
+    /// The nodes are those of the schedule, and all their parameters are initialised for this world, after it was last rolled
+    /// back.
+    pub(crate) unsafe fn run(
+        &mut self,
+        world: &mut World,
+        nodes: &mut [NodeCell],
+        met: &[AtomicBool],
+        transitions: &mut Transitions,
+        mode: Mode<'_>,
+        outcomes: &mut Vec<(usize, Outcome)>,
+    ) -> Result<(), Failure> {
+        let first = self.nodes.start;
+        let nodes = &mut nodes[self.nodes.clone()];
+        if self.is_exclusive {
+            let node = nodes[0].get_mut();
+            // SAFETY: the parameters are initialised, by the caller's contract.
+            let run = || unsafe { node.run_exclusive(world, met, transitions) };
+            let start = mode.is_timed.then(Instant::now);
+            let result = flatten(catch_unwind(AssertUnwindSafe(run)));
+            nodes[0].get_mut().timing = start.map(|start| Timing { start, end: Instant::now(), thread: 0 });
+            return result.map_err(|cause| (first, cause));
+        }
+        let start = self.begin(world);
+        // SAFETY: the parameters are initialised, by the caller's contract. The world is borrowed exclusively.
+        let failed = unsafe { self.run_nodes(world, nodes, met, &start, mode) };
+        self.unused.clear();
+        self.unused.extend(self.reservations.iter().map(Reservations::unused).filter(|unused| !unused.is_empty()));
+        start.finish(world, &self.unused);
+        if mode.is_timed {
+            self.average(nodes);
+        }
+        if let Some(failed) = failed {
+            let mut causes = nodes.iter_mut().map(|node| node.get_mut().failure.take());
+            let cause = causes.nth(failed as usize).flatten();
+            // Payloads of the panics of others are dropped, and so is what all have recorded. Both may panic again.
+            drop(catch_unwind(AssertUnwindSafe(|| causes.for_each(drop))));
+            self.discard(nodes, world);
+            return Err((first + failed as usize, cause.unwrap_or_else(|| Cause::Panic(Box::new("a system failed")))));
+        }
+        self.apply(nodes, world, outcomes)
+    }
+
+    /// Reserves entities for the nodes, and takes change ticks.
+    fn begin(&mut self, world: &mut World) -> StageStart {
+        let wanted = self.spawners.iter().map(|(_, count)| *count).fold(0u32, u32::saturating_add);
+        let start = StageStart::new(world, self.tick_count, wanted);
+        let numbers = start.numbers();
+        self.reservations.clear();
+        let mut next = numbers.start;
+        for (_, count) in &self.spawners {
+            let end = next.saturating_add(*count).min(numbers.end);
+            self.reservations.push(Reservations::new(next..end));
+            next = end;
+        }
+        start
+    }
+
+    /// Runs the nodes. Returns the lowest that failed.
+    ///
+    /// # Safety
+    ///
+    /// - All parameters are initialised for this world, after it was last rolled back.
+    /// - The world is borrowed exclusively.
+    unsafe fn run_nodes(
+        &mut self,
+        world: &World,
+        nodes: &mut [NodeCell],
+        met: &[AtomicBool],
+        start: &StageStart,
+        mode: Mode<'_>,
+    ) -> Option<u32> {
+        let is_threaded = mode.executor.is_some() && nodes.len() > 1;
+        if is_threaded || mode.shuffle.is_some() {
+            self.ready.begin(&self.graph);
+        }
+        let failed = AtomicU32::new(u32::MAX);
+        let shared = Shared { world, nodes, met, stage: self, start, is_timed: mode.is_timed, failed };
+        match (mode.executor, mode.shuffle) {
+            (Some(executor), _) if is_threaded => {
+                let threads = AtomicU32::new(0);
+                let work = || {
+                    let thread = threads.fetch_add(1, Ordering::Relaxed);
+                    // SAFETY: the set gives out each node once, when the nodes that it conflicts with are done.
+                    shared.stage.ready.drain(&shared.stage.graph, |node| unsafe { shared.run_beside(node, thread) });
+                };
+                executor.run(executor.width().min(shared.nodes.len()), &work);
+                // An executor may have called nothing.
+                work();
+            }
+            (_, Some(seed)) => {
+                for node in shared.stage.graph.shuffled(seed) {
+                    // SAFETY: each node comes once, and one after another.
+                    unsafe { shared.run_shuffled(node) };
+                }
+            }
+            // SAFETY: the nodes run one after another.
+            _ => unsafe { shared.run_inline() },
+        }
+        Some(shared.failed.into_inner()).filter(|failed| *failed != u32::MAX)
+    }
+
+    /// Applies what the nodes have recorded, in their order.
+    fn apply(
+        &self,
+        nodes: &mut [NodeCell],
+        world: &mut World,
+        outcomes: &mut Vec<(usize, Outcome)>,
+    ) -> Result<(), Failure> {
+        let mut at = 0;
+        let applied = catch_unwind(AssertUnwindSafe(|| {
+            for &number in &self.deferred {
+                at = number as usize;
+                let mut outcome = Outcome::default();
+                nodes[at].get_mut().apply(world, &mut outcome);
+                if !outcome.skipped().is_empty() {
+                    outcomes.push((self.nodes.start + at, outcome));
+                }
+            }
+        }));
+        applied.map_err(|panic| {
+            self.discard(nodes, world);
+            (self.nodes.start + at, Cause::Panic(panic))
+        })
+    }
+
+    /// Drops what the nodes have recorded.
+    fn discard(&self, nodes: &mut [NodeCell], world: &World) {
+        for &number in &self.deferred {
+            // A value that panics when it is dropped must not keep the others. The panic of the system is reported.
+            let node: &mut Node = nodes[number as usize].get_mut();
+            drop(catch_unwind(AssertUnwindSafe(|| node.discard(world))));
+        }
+    }
+
+    /// Updates the averages, and whether several threads are faster.
+    fn average(&mut self, nodes: &mut [NodeCell]) {
+        let mut ends = vec![0.0f32; nodes.len()];
+        let (mut total, mut longest) = (0.0, 0.0f32);
+        for (number, node) in nodes.iter_mut().enumerate() {
+            let Some(timing) = node.get_mut().timing else { continue };
+            let time = timing.end.duration_since(timing.start).as_nanos() as f32;
+            let average = &mut self.averages[number];
+            *average = if *average == 0.0 { time } else { *average + (time - *average) / 4.0 };
+            total += *average;
+            // `ends[number]` is the end of the longest path to the node so far.
+            let end = ends[number] + *average;
+            longest = longest.max(end);
+            for &successor in self.graph.successors_of(number as u32) {
+                ends[successor as usize] = ends[successor as usize].max(end);
+            }
+        }
+        self.is_worth_threads = total - longest > WORTH_THREADS;
+    }
+}
+
+impl Shared<'_> {
+    /// Runs all nodes one after another, until one fails.
+    ///
+    /// # Safety
+    ///
+    /// The contract of [`Stage::run_nodes`].
+    unsafe fn run_inline(&self) {
+        let mut number = 0;
+        let result = catch_unwind(AssertUnwindSafe(|| {
+            for cell in self.nodes {
+                // SAFETY: one node runs at a time; the rest is the caller's contract.
+                unsafe { self.run_node(cell.get(), number, &NoTurn, 0)? };
+                number += 1;
+            }
+            Ok(())
+        }));
+        if let Err(cause) = flatten(result) {
+            // SAFETY: no node is in use any more.
+            unsafe { self.nodes[number as usize].get() }.failure = Some(cause);
+            self.failed.store(number, Ordering::Relaxed);
+        }
+    }
+
+    /// Runs a node, unless one before it has failed.
+    ///
+    /// # Safety
+    ///
+    /// - Nothing else uses the node, and nothing else touches what it writes, or writes what it touches.
+    /// - The parameters are initialised for the world.
+    unsafe fn run_beside(&self, number: u32, thread: u32) {
+        // Nodes before one that fails still run, so that the lowest failure does not depend on the threads.
+        if self.failed.load(Ordering::Relaxed) < number {
+            return;
+        }
+        // SAFETY: nothing else uses the node, by the caller's contract.
+        let node = unsafe { self.nodes[number as usize].get() };
+        let turn = StageTurn { stage: self.stage, spawner: self.stage.spawner_of[number as usize].unwrap_or(0) };
+        // SAFETY: the caller's contract.
+        let run = || unsafe { self.run_node(node, number, &turn, thread) };
+        if let Err(cause) = flatten(catch_unwind(AssertUnwindSafe(run))) {
+            node.failure = Some(cause);
+            self.failed.fetch_min(number, Ordering::Relaxed);
+        }
+    }
+
+    /// Runs a node in a shuffled order, in which the nodes that may wait for their turn keep their order.
+    ///
+    /// # Safety
+    ///
+    /// The contract of [`Shared::run_beside`].
+    unsafe fn run_shuffled(&self, number: u32) {
+        // SAFETY: the caller's contract.
+        unsafe { self.run_beside(number, 0) };
+        self.stage.ready.set_done(number);
+    }
+
+    /// Runs a node.
+    ///
+    /// # Safety
+    ///
+    /// The contract of [`Shared::run_beside`].
+    #[inline(always)]
+    unsafe fn run_node(&self, node: &mut Node, number: u32, turn: &dyn Turn, thread: u32) -> Result<(), Cause> {
+        static NONE: Reservations = Reservations::none();
+        let reservations = match self.stage.spawner_of[number as usize] {
+            Some(spawner) => &self.stage.reservations[spawner as usize],
+            None => &NONE,
+        };
+        let context = self.start.context(self.stage.ticks[number as usize], reservations, turn);
+        if self.is_timed {
+            let start = Instant::now();
+            // SAFETY: the caller's contract.
+            let result = unsafe { node.run_shared(self.world, &context, self.met) };
+            node.timing = Some(Timing { start, end: Instant::now(), thread });
+            return result;
+        }
+        // SAFETY: the caller's contract.
+        unsafe { node.run_shared(self.world, &context, self.met) }
+    }
+}
+
+/// Returns the cause of a failure: a panic or an error.
+fn flatten(result: Result<Result<(), Cause>, Box<dyn Any + Send>>) -> Result<(), Cause> {
+    result.unwrap_or_else(|panic| Err(Cause::Panic(panic)))
+}
