@@ -11,7 +11,7 @@ use crate::bit_set::BitSet;
 use crate::build_error::BuildError;
 use crate::label::{Key, Label};
 use crate::node::{Body, Node};
-use crate::schedule_builder::{Item, ScheduleBuilder, SetConfig};
+use crate::set_config::SetConfig;
 use crate::state::Transitions;
 use crate::system_config::{Order, SystemConfig};
 use core::cmp::Reverse;
@@ -19,6 +19,12 @@ use core::fmt;
 use phalanx::World;
 use phalanx::system::{AccessKey, Conflict, ShortName, SystemAccess, WorldAccess};
 use std::collections::{BinaryHeap, HashMap, HashSet};
+
+/// A system or a sync point, in the order of adding.
+pub(crate) enum Item {
+    System(Box<SystemConfig>),
+    Sync,
+}
 
 /// The systems of a schedule in their final order.
 pub(crate) struct Plan {
@@ -97,8 +103,14 @@ struct Explicit {
 }
 
 impl Plan {
-    pub(crate) fn new(builder: ScheduleBuilder, world: &mut World) -> Result<Plan, BuildError> {
-        let ScheduleBuilder { name, items, sets, transitions, .. } = builder;
+    /// Finds the order of systems, and creates the states of their parameters.
+    pub(crate) fn new(
+        name: String,
+        items: Vec<Item>,
+        sets: Vec<SetConfig>,
+        transitions: Transitions,
+        world: &mut World,
+    ) -> Result<Plan, BuildError> {
         let (mut drafts, set_count) = drafts(&name, items, sets, !transitions.is_empty(), world)?;
         let explicit = explicit_edges(&drafts)?;
         let order = sort(&drafts, &explicit)?;

@@ -1,9 +1,12 @@
 //! [`RunReport`]: when each system of a run began and ended, and what it waited for.
 
 use crate::plan::Reason;
+use crate::run_error::RunError;
 use crate::schedule::Schedule;
 use crate::svg::Svg;
 use core::fmt;
+use phalanx::World;
+use phalanx::executor::Executor;
 use std::time::{Duration, Instant};
 
 /// When each system of a run began and ended, on which thread, and what it waited for.
@@ -46,6 +49,19 @@ pub struct Wait {
     pub for_system: Option<(String, Reason)>,
 }
 
+impl Schedule {
+    /// Runs all systems on the threads of an executor, and reports when each ran.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`RunError`], like [`try_run_on`](Schedule::try_run_on).
+    pub fn run_with_report(&mut self, executor: &dyn Executor, world: &mut World) -> Result<RunReport, RunError> {
+        let start = Instant::now();
+        self.run_in_order(executor, world, true)?;
+        Ok(RunReport::new(self, start, Instant::now()))
+    }
+}
+
 impl SystemReport {
     /// Returns how long the system ran.
     pub fn duration(&self) -> Duration {
@@ -54,7 +70,7 @@ impl SystemReport {
 }
 
 impl RunReport {
-    pub(crate) fn new(schedule: &mut Schedule, start: Instant, end: Instant) -> RunReport {
+    fn new(schedule: &mut Schedule, start: Instant, end: Instant) -> RunReport {
         let timings: Vec<_> = schedule
             .nodes
             .iter_mut()

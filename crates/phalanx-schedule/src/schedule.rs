@@ -5,8 +5,6 @@ use crate::build_error::BuildError;
 use crate::node::NodeCell;
 use crate::plan::{Edge, NodeInfo, Plan};
 use crate::run_error::{Cause, RunError};
-use crate::run_report::RunReport;
-use crate::schedule_builder::ScheduleBuilder;
 use crate::stage::{Mode, Stage};
 use crate::state::Transitions;
 use core::fmt;
@@ -16,7 +14,6 @@ use phalanx::commands::CommandError;
 use phalanx::executor::{Executor, Inline};
 use phalanx::system::{Outcome, state_id};
 use std::panic::resume_unwind;
-use std::time::Instant;
 
 /// Systems that run in a fixed order, on one thread or several, with the same result.
 ///
@@ -88,11 +85,6 @@ pub struct SkippedCommand<'a> {
 }
 
 impl Schedule {
-    /// Returns a builder for a schedule. The name distinguishes it from other schedules of the same world.
-    pub fn builder(name: impl Into<String>) -> ScheduleBuilder {
-        ScheduleBuilder::new(name.into())
-    }
-
     pub(crate) fn new(plan: Plan) -> Schedule {
         let Plan { name, nodes, infos, edges, orders, set_count, transitions } = plan;
         let mut stages = Vec::new();
@@ -150,30 +142,24 @@ impl Schedule {
     /// Returns [`RunError`] if a system panics or returns an error: that of the first system in the order of the schedule, whatever
     /// threads were used. The rest is as for [`try_run`](Schedule::try_run).
     pub fn try_run_on(&mut self, executor: &dyn Executor, world: &mut World) -> Result<(), RunError> {
-        let is_wide = executor.width() > 1 && self.threads != Threads::Never;
         // Without helpers nothing needs to be measured. So no clock is used where there is none.
-        let is_timed = is_wide && self.threads == Threads::Auto && self.runs.is_multiple_of(16);
+        let is_timed = executor.width() > 1 && self.threads == Threads::Auto && self.runs.is_multiple_of(16);
+        self.run_in_order(executor, world, is_timed)
+    }
+
+    /// Runs all systems on the threads of an executor, where that is faster.
+    pub(crate) fn run_in_order(
+        &mut self,
+        executor: &dyn Executor,
+        world: &mut World,
+        is_timed: bool,
+    ) -> Result<(), RunError> {
+        let is_wide = executor.width() > 1 && self.threads != Threads::Never;
         self.run_with(world, |stage, always| Mode {
             executor: (is_wide && (always || stage.is_worth_threads)).then_some(executor),
             is_timed,
             shuffle: None,
         })
-    }
-
-    /// Runs all systems on the threads of an executor, and reports when each ran.
-    ///
-    /// # Errors
-    ///
-    /// Returns [`RunError`], like [`try_run_on`](Schedule::try_run_on).
-    pub fn run_with_report(&mut self, executor: &dyn Executor, world: &mut World) -> Result<RunReport, RunError> {
-        let start = Instant::now();
-        let is_wide = executor.width() > 1 && self.threads != Threads::Never;
-        self.run_with(world, |stage, always| Mode {
-            executor: (is_wide && (always || stage.is_worth_threads)).then_some(executor),
-            is_timed: true,
-            shuffle: None,
-        })?;
-        Ok(RunReport::new(self, start, Instant::now()))
     }
 
     /// Runs all systems on this thread, those of each stage in another order that is allowed.

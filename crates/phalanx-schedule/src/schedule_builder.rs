@@ -1,12 +1,13 @@
 //! [`ScheduleBuilder`]: the systems of a schedule, before their order is found.
 
-use crate::boxed_system::{BoxedCondition, SystemOutput, boxed};
+use crate::boxed_system::{SystemOutput, boxed};
 use crate::build_error::BuildError;
-use crate::label::{IntoLabel, Key, Label, SystemSet};
-use crate::plan::Plan;
+use crate::label::{Key, Label, SystemSet};
+use crate::plan::{Item, Plan};
 use crate::schedule::Schedule;
+use crate::set_config::SetConfig;
 use crate::state::{State, StateValue, Transitions};
-use crate::system_config::{IntoSystemConfigs, Order, SystemConfig};
+use crate::system_config::{IntoSystemConfigs, Order};
 use core::fmt;
 use phalanx::World;
 use phalanx::system::IntoSystem;
@@ -14,29 +15,26 @@ use phalanx::system::IntoSystem;
 /// The systems of a schedule, created by [`Schedule::builder`].
 #[must_use = "`build` makes it a schedule"]
 pub struct ScheduleBuilder {
-    pub(crate) name: String,
-    pub(crate) items: Vec<Item>,
-    pub(crate) sets: Vec<SetConfig>,
-    pub(crate) transitions: Transitions,
-    states: Vec<Box<dyn FnOnce(&mut World)>>,
+    name: String,
+    items: Vec<Item>,
+    sets: Vec<SetConfig>,
+    transitions: Transitions,
+    /// Insert the states that a world does not have.
+    states: Vec<InsertState>,
 }
 
-/// A system or a sync point, in the order of adding.
-pub(crate) enum Item {
-    System(Box<SystemConfig>),
-    Sync,
-}
+/// Inserts a state into a world that does not have it.
+type InsertState = Box<dyn FnOnce(&mut World)>;
 
-/// The orders and conditions of a set: see [`ScheduleBuilder::set`].
-pub struct SetConfig {
-    pub(crate) label: Label,
-    pub(crate) orders: Vec<Order>,
-    pub(crate) conditions: Vec<BoxedCondition>,
-    pub(crate) parents: Vec<Label>,
+impl Schedule {
+    /// Returns a builder for a schedule. The name distinguishes it from other schedules of the same world.
+    pub fn builder(name: impl Into<String>) -> ScheduleBuilder {
+        ScheduleBuilder::new(name.into())
+    }
 }
 
 impl ScheduleBuilder {
-    pub(crate) fn new(name: String) -> ScheduleBuilder {
+    fn new(name: String) -> ScheduleBuilder {
         let (items, sets, states) = (Vec::new(), Vec::new(), Vec::new());
         ScheduleBuilder { name, items, sets, transitions: Transitions::default(), states }
     }
@@ -44,6 +42,7 @@ impl ScheduleBuilder {
     /// Adds a system, or a tuple of systems.
     ///
     /// Systems that conflict and have no order run in the order in which they are added.
+    #[allow(clippy::should_implement_trait)]
     pub fn add<M>(mut self, systems: impl IntoSystemConfigs<M>) -> Self {
         self.items.extend(systems.into_configs().into_iter().map(|config| Item::System(Box::new(config))));
         self
@@ -83,9 +82,7 @@ impl ScheduleBuilder {
     /// # Ok::<(), phalanx_schedule::BuildError>(())
     /// ```
     pub fn set(mut self, set: impl SystemSet, configure: impl FnOnce(SetConfig) -> SetConfig) -> Self {
-        let label = Label::of_set(&set);
-        let config = SetConfig { label, orders: Vec::new(), conditions: Vec::new(), parents: Vec::new() };
-        self.sets.push(configure(config));
+        self.sets.push(configure(SetConfig::new(Label::of_set(&set))));
         self
     }
 
@@ -137,49 +134,15 @@ impl ScheduleBuilder {
     /// - [`BuildError::UnknownLabel`] if an order refers to a system or set that is not there.
     /// - [`BuildError::ConditionWrites`] if a condition does not only read.
     /// - [`BuildError::DuplicateName`] if two systems have the same given name.
-    pub fn build(mut self, world: &mut World) -> Result<Schedule, BuildError> {
-        core::mem::take(&mut self.states).into_iter().for_each(|insert| insert(world));
-        Ok(Schedule::new(Plan::new(self, world)?))
-    }
-}
-
-impl SetConfig {
-    /// Runs the systems of the set before others.
-    pub fn before<M>(self, other: impl IntoLabel<M>) -> SetConfig {
-        self.order(true, other.label())
-    }
-
-    /// Runs the systems of the set after others.
-    pub fn after<M>(self, other: impl IntoLabel<M>) -> SetConfig {
-        self.order(false, other.label())
-    }
-
-    /// Runs the systems of the set only if a condition is met. It is tested once in a run, before all of them.
-    pub fn run_if<M, C: IntoSystem<M, Out = bool>>(mut self, condition: C) -> SetConfig {
-        self.conditions.push(Box::new(condition.into_system()));
-        self
-    }
-
-    /// Makes the set a part of another one, with its orders and conditions.
-    pub fn in_set(mut self, set: impl SystemSet) -> SetConfig {
-        self.parents.push(Label::of_set(&set));
-        self
-    }
-
-    fn order(mut self, is_before: bool, other: Label) -> SetConfig {
-        self.orders.push(Order { is_before, other, syncs: true });
-        self
+    pub fn build(self, world: &mut World) -> Result<Schedule, BuildError> {
+        let ScheduleBuilder { name, items, sets, transitions, states } = self;
+        states.into_iter().for_each(|insert| insert(world));
+        Ok(Schedule::new(Plan::new(name, items, sets, transitions, world)?))
     }
 }
 
 impl fmt::Debug for ScheduleBuilder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "ScheduleBuilder({}, {} systems)", self.name, self.items.len())
-    }
-}
-
-impl fmt::Debug for SetConfig {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "SetConfig({})", self.label)
     }
 }
