@@ -5,7 +5,7 @@
 //! | [`Component`](macro@Component) | a component of a world | `#[component(layout, track, clone, plain, entities, crate)]` |
 //! | [`Bundle`](macro@Bundle) | several components, inserted together | `#[bundle(crate)]` |
 //! | [`QueryData`](macro@QueryData) | a query with named fields | `#[query(crate)]` |
-//! | [`Event`](macro@Event) | values that are sent and read | `#[event(clone, max, crate)]` |
+//! | [`Event`](macro@Event) | values that are sent and read | `#[event(clone, plain, max, crate)]` |
 //! | [`SystemParam`](macro@SystemParam) | several parameters of a system | `#[system_param(crate)]` |
 //! | [`MapEntities`](macro@MapEntities) | access to the entities inside of a value | `#[entities(skip, crate)]` |
 //! | [`Plain`](macro@Plain) | data that is copied and compared as bytes | `#[plain(crate)]` |
@@ -217,6 +217,7 @@ pub fn bundle(input: TokenStream) -> TokenStream {
 /// # Options
 ///
 /// - `#[event(clone)]`: events are cloned into checkpoints, timelines and clones of the world.
+/// - `#[event(plain)]`: the same for events that are `Plain`, which are also part of deltas.
 /// - `#[event(max = 1000)]`: at most as many events are kept. The oldest are discarded.
 /// - `#[event(crate = "path")]`: the path of the crate `phalanx`, by default `::phalanx`.
 #[proc_macro_derive(Event, attributes(event))]

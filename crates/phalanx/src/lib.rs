@@ -172,6 +172,7 @@ pub mod report {
 pub mod derived {
     pub use crate::bundle::{BundleGuard, BundlePtr};
     pub use crate::component::VisitEntities;
+    pub use crate::event::PlainEvents;
     pub use crate::plain::{IsPlain, describe_field, describe_order, describe_parameter, is_valid_field};
     pub use crate::world::ColumnPtrs;
 }

@@ -9,7 +9,7 @@
 mod kept_resources;
 mod resource_cell;
 
-pub(crate) use kept_resources::KeptResources;
+pub(crate) use kept_resources::{KeptResources, PlainResource, ReadError, fingerprint};
 pub(crate) use resource_cell::ResourceCell;
 
 use crate::component::TypeIdHasher;
@@ -31,8 +31,17 @@ pub(crate) struct Resources {
 /// The [`ResourceCell`] of a type that its slot knows.
 pub(crate) type Stored = Box<dyn Any + Send + Sync>;
 
-/// Resets a resource of one type. Drops and allocates nothing.
-pub(crate) type ResetResource = fn(&mut (dyn Any + Send + Sync));
+/// What happens to a resource of one type when the world goes to another state.
+#[derive(Clone, Copy)]
+pub(crate) struct Replacement {
+    /// Resets the value if the other state does not cover it. Drops and allocates nothing.
+    pub(crate) reset: fn(&mut (dyn Any + Send + Sync)),
+    /// Adds to the value of the other state what must not be lost of the present one.
+    pub(crate) carry: CarryResource,
+}
+
+/// Adds to a value, the first, what must not be lost of another one.
+pub(crate) type CarryResource = fn(&mut (dyn Any + Send + Sync), &(dyn Any + Send + Sync)) -> Result<(), AllocError>;
 
 /// The slot of a type. It stays when the value is removed.
 pub(crate) struct Slot {
@@ -42,14 +51,16 @@ pub(crate) struct Slot {
     pub(crate) in_scope: bool,
     /// Clones the value, if it is part of checkpoints and clones of the world.
     pub(crate) keep: Option<CloneResource>,
-    /// Resets the value when the world goes back to a state that does not cover it.
-    pub(crate) reset: Option<ResetResource>,
+    /// What happens to the value when the world goes to another state, beside being replaced.
+    pub(crate) replacement: Option<Replacement>,
+    /// Writes and reads the value as bytes, if it is part of deltas.
+    pub(crate) plain: Option<PlainResource>,
 }
 
 impl Slot {
     /// Creates the slot of a type that is not kept, without a value.
     fn new(type_id: TypeId, name: &'static str) -> Slot {
-        Slot { type_id, name, value: None, in_scope: false, keep: None, reset: None }
+        Slot { type_id, name, value: None, in_scope: false, keep: None, replacement: None, plain: None }
     }
 
     /// Returns the cell of the value, if there is a value of type `R`.

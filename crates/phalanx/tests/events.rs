@@ -163,3 +163,110 @@ fn the_channel_is_a_resource_that_lists_its_readers() {
     drop(reader);
     assert_eq!(world.resource::<Events<Few>>().unwrap().readers().count(), 0);
 }
+
+#[derive(Event, phalanx::Plain, Clone, Copy, Debug, PartialEq)]
+#[event(plain)]
+struct Sent(u32);
+#[derive(Event, phalanx::Plain, Clone, Copy, Debug, PartialEq)]
+#[event(plain)]
+struct Signal;
+
+#[test]
+fn deltas_have_plain_events_and_positions() {
+    let mut here = World::new();
+    let mut reader = here.event_reader::<Sent>();
+    here.event_reader::<Signal>();
+    let mut there = here.try_clone().unwrap();
+    let before = here.checkpoint().unwrap();
+    here.send(Sent(1));
+    here.send(Sent(2));
+    here.send(Signal);
+    let delta = phalanx::timeline::delta(&before, &here.checkpoint().unwrap()).unwrap();
+    there.apply_delta(&delta).unwrap();
+    assert_eq!(there.events_mut::<Sent>().as_slice(), [Sent(1), Sent(2)]);
+    assert_eq!(reader.read(&here), [Sent(1), Sent(2)]);
+    // Unchanged channels stay as they are.
+    let after = here.checkpoint().unwrap();
+    let mut copy = here.try_clone().unwrap();
+    here.spawn_empty();
+    copy.apply_delta(&phalanx::timeline::delta(&after, &here.checkpoint().unwrap()).unwrap()).unwrap();
+    assert_eq!(copy.events_mut::<Sent>().as_slice().len(), here.events_mut::<Sent>().as_slice().len());
+}
+
+#[test]
+fn deltas_of_resources_are_refused_by_worlds_that_do_not_keep_them() {
+    let mut here = World::new();
+    let mut there = here.try_clone().unwrap();
+    here.resources_mut().keep_plain::<u64>();
+    let before = here.checkpoint().unwrap();
+    here.insert_resource(5u64);
+    let delta = phalanx::timeline::delta(&before, &here.checkpoint().unwrap()).unwrap();
+    assert_eq!(there.apply_delta(&delta), Err(phalanx::timeline::DeltaError::OtherResources));
+    there.resources_mut().keep_plain::<u64>();
+    there.apply_delta(&delta).unwrap();
+    assert_eq!(there.resource::<u64>(), Ok(&5));
+}
+
+#[test]
+fn damaged_events_in_deltas_are_refused() {
+    let mut here = World::new();
+    let _reader = here.event_reader::<Sent>();
+    let mut there = here.try_clone().unwrap();
+    let before = here.checkpoint().unwrap();
+    (0..20).for_each(|n| here.send(Sent(n)));
+    let delta = phalanx::timeline::delta(&before, &here.checkpoint().unwrap()).unwrap();
+    for at in 0..delta.len() {
+        let mut damaged = delta.clone();
+        damaged[at] ^= 0x41;
+        assert!(there.apply_delta(&damaged).is_err());
+        assert!(there.apply_delta(&delta[..at]).is_err());
+    }
+    assert!(there.events_mut::<Sent>().as_slice().is_empty());
+}
+
+#[test]
+fn readers_stay_when_the_world_goes_to_another_state() {
+    let mut world = World::new();
+    world.send(Kept(0));
+    let mut early = world.event_reader::<Kept>();
+    world.send(Kept(1));
+    let before = world.checkpoint().unwrap();
+    let mut late = world.event_reader::<Kept>();
+    world.send(Kept(2));
+    world.rollback(&before).unwrap();
+    world.send(Kept(3));
+    assert_eq!(early.read(&world), [Kept(1), Kept(3)]);
+    assert_eq!(late.read(&world), [Kept(3)]);
+
+    let mut here = World::new();
+    let _held = here.event_reader::<Sent>();
+    let mut there = here.try_clone().unwrap();
+    let mut reader = there.event_reader::<Sent>();
+    let before = here.checkpoint().unwrap();
+    here.send(Sent(7));
+    there.apply_delta(&phalanx::timeline::delta(&before, &here.checkpoint().unwrap()).unwrap()).unwrap();
+    assert_eq!(reader.read(&there), [Sent(7)]);
+}
+
+#[cfg(feature = "snapshot")]
+#[test]
+fn saved_worlds_have_events_and_positions_of_systems() {
+    #[derive(Event, serde::Serialize, serde::Deserialize, PartialEq, Debug)]
+    struct Saved(u32);
+    let mut registry = phalanx::snapshot::Registry::new();
+    registry.serde_resource::<Events<Saved>>("saved").unwrap();
+    let read = |reader: EventReader<Saved>| reader.into_iter().map(|event| event.0).collect::<Vec<_>>();
+    let run = |system: &mut dyn phalanx::system::System<Out = Vec<u32>>, world: &mut World| {
+        phalanx::system::System::initialize(system, world, Some("frame/read")).unwrap();
+        world.run_system(system)
+    };
+    let mut world = World::new();
+    let mut system = read.into_system();
+    assert!(run(&mut system, &mut world).is_empty());
+    (0..3).for_each(|n| world.send(Saved(n)));
+    let mut bytes = Vec::new();
+    registry.save(&world, &mut bytes).unwrap();
+    let mut loaded = registry.load(&bytes[..]).unwrap();
+    assert_eq!(run(&mut read.into_system(), &mut loaded), [0, 1, 2]);
+    assert_eq!(run(&mut system, &mut world), [0, 1, 2]);
+}

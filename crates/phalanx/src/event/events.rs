@@ -83,6 +83,60 @@ pub struct ReaderInfo<'a> {
     pub unread: usize,
 }
 
+/// A reader of a system, as it is saved.
+pub(super) struct SavedReader<'a> {
+    pub(super) path: &'a str,
+    pub(super) cursor: u64,
+    pub(super) missed: u64,
+}
+
+impl<E> Events<E> {
+    /// Creates a channel with events, of which the first has this number.
+    pub(super) fn with_log(first: u64, log: Vec<E>) -> Events<E> {
+        Events { log, start: 0, first, readers: Vec::new() }
+    }
+
+    /// Returns the number of the first event that is kept.
+    pub(super) fn first_number(&self) -> u64 {
+        self.first + self.start as u64
+    }
+
+    /// Returns the readers that are saved: those of systems.
+    pub(super) fn saved_readers(&self) -> impl Iterator<Item = SavedReader<'_>> {
+        let read = |value: &AtomicU64| value.load(Ordering::Relaxed);
+        self.readers.iter().filter_map(move |reader| match &reader.key {
+            ReaderKey::System(path) => {
+                Some(SavedReader { path, cursor: read(&reader.cursor), missed: read(&reader.missed) })
+            }
+            ReaderKey::Held(_) => None,
+        })
+    }
+
+    /// Adds the readers that another channel has, and this one has not.
+    pub(super) fn try_carry_readers(&mut self, other: &Events<E>) -> Result<(), AllocError> {
+        let end = self.first + self.log.len() as u64;
+        for reader in other.readers.iter().filter(|reader| reader.key.is_in_use()) {
+            if self.readers.iter().any(|own| own.key.is_same(&reader.key)) {
+                continue;
+            }
+            // Numbers beyond the end are given to other events.
+            let cursor = AtomicU64::new(reader.cursor.load(Ordering::Relaxed).min(end));
+            let missed = AtomicU64::new(reader.missed.load(Ordering::Relaxed));
+            try_reserve(&mut self.readers, 1)?;
+            self.readers.push(Reader { key: reader.key.clone(), cursor, missed });
+        }
+        Ok(())
+    }
+
+    /// Adds a reader that was saved.
+    pub(super) fn try_add_reader(&mut self, saved: SavedReader<'_>) -> Result<(), AllocError> {
+        try_reserve(&mut self.readers, 1)?;
+        let (key, missed) = (ReaderKey::System(saved.path.into()), AtomicU64::new(saved.missed));
+        self.readers.push(Reader { key, cursor: AtomicU64::new(saved.cursor), missed });
+        Ok(())
+    }
+}
+
 impl<E> Default for Events<E> {
     fn default() -> Self {
         Events { log: Vec::new(), start: 0, first: 0, readers: Vec::new() }
@@ -257,21 +311,15 @@ impl<E> fmt::Debug for Events<E> {
 mod serial {
     //! The serde form: the number of the first event, the events, and the path and position of each reader of a schedule.
 
-    use super::{AtomicU64, Events, Ordering, Reader, ReaderKey};
+    use super::{Events, SavedReader};
     use serde::de::Error;
     use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
     impl<E: Serialize> Serialize for Events<E> {
         fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-            let first = self.first + self.start as u64;
-            let of_systems = self.readers.iter().filter_map(|reader| match &reader.key {
-                ReaderKey::System(path) => Some((&**path, reader)),
-                ReaderKey::Held(_) => None,
-            });
-            let read = |value: &AtomicU64| value.load(Ordering::Relaxed);
             let readers: Vec<(&str, u64, u64)> =
-                of_systems.map(|(path, reader)| (path, read(&reader.cursor), read(&reader.missed))).collect();
-            (first, &self.log[self.start..], readers).serialize(serializer)
+                self.saved_readers().map(|reader| (reader.path, reader.cursor, reader.missed)).collect();
+            (self.first_number(), &self.log[self.start..], readers).serialize(serializer)
         }
     }
 
@@ -281,12 +329,12 @@ mod serial {
             if first.checked_add(log.len() as u64).is_none() {
                 return Err(D::Error::custom("numbers of events that overflow"));
             }
-            let reader = |(path, cursor, missed): (String, u64, u64)| Reader {
-                key: ReaderKey::System(path.into()),
-                cursor: AtomicU64::new(cursor),
-                missed: AtomicU64::new(missed),
-            };
-            Ok(Events { log, start: 0, first, readers: list.into_iter().map(reader).collect() })
+            let mut events = Events::with_log(first, log);
+            for (path, cursor, missed) in &list {
+                let (cursor, missed) = (*cursor, *missed);
+                events.try_add_reader(SavedReader { path, cursor, missed }).map_err(D::Error::custom)?;
+            }
+            Ok(events)
         }
     }
 }

@@ -38,21 +38,27 @@
 //! # Events and time
 //!
 //! Events are part of the world. With `#[event(clone)]`, they and the positions of the readers are part of
-//! [checkpoints](World::checkpoint), [timelines](crate::timeline::Timeline) and [clones](World::try_clone). Events without it
-//! are discarded by a rollback, so that no event of the discarded time is read. With the feature `snapshot`, events are saved
+//! [checkpoints](World::checkpoint), [timelines](crate::timeline::Timeline) and [clones](World::try_clone). With `#[event(plain)]`,
+//! they are also part of [deltas](crate::timeline::delta()). Other events are discarded by a rollback or a delta, so that no event
+//! of the discarded time is read. With the feature `snapshot`, events are saved
 //! if they are [registered](crate::event::Events) as a resource.
+//!
+//! A reader that was created in a discarded time stays. It reads the events that are sent from then on.
 
 mod event_reader;
 mod event_writer;
 mod events;
 mod held_reader;
+mod plain_events;
 
 pub use event_reader::EventReader;
 pub use event_writer::EventWriter;
 pub use events::{Events, ReaderInfo};
 pub use held_reader::HeldReader;
+#[doc(hidden)]
+pub use plain_events::PlainEvents;
 
-use crate::resources::ResourceCell;
+use crate::resources::{Replacement, ResourceCell};
 use crate::world::World;
 use core::any::Any;
 use phalanx_store::AllocError;
@@ -62,6 +68,7 @@ use phalanx_store::AllocError;
 /// # Options
 ///
 /// - `#[event(clone)]`: events are cloned into checkpoints, timelines and clones of the world.
+/// - `#[event(plain)]`: the same for [plain](crate::Plain) events, which are also part of [deltas](crate::timeline::delta).
 /// - `#[event(max = 1000)]`: at most as many events are kept; the oldest are discarded.
 /// - `#[event(crate = "path")]`: the path of the crate `phalanx`, by default `::phalanx`.
 #[diagnostic::on_unimplemented(
@@ -73,6 +80,9 @@ use phalanx_store::AllocError;
 pub trait Event: Sized + Send + Sync + 'static {
     /// Clones an event, if events are part of checkpoints, timelines and clones of the world.
     const CLONE: Option<fn(&Self) -> Self> = None;
+    /// Writes and reads events as bytes, if they are part of deltas.
+    #[doc(hidden)]
+    const PLAIN: Option<PlainEvents<Self>> = None;
     /// The largest number of events that are kept.
     const MAX: usize = usize::MAX;
 }
@@ -89,6 +99,17 @@ fn clone_events<E: Event>(value: &(dyn Any + Send + Sync)) -> Result<Box<dyn Any
 fn reset_events<E: Event>(value: &mut (dyn Any + Send + Sync)) {
     if let Some(cell) = value.downcast_mut::<ResourceCell<Events<E>>>() {
         cell.get_mut().discard();
+    }
+}
+
+/// Adds readers to a channel that another one has, and it has not.
+fn carry_readers<E: Event>(
+    value: &mut (dyn Any + Send + Sync),
+    present: &(dyn Any + Send + Sync),
+) -> Result<(), AllocError> {
+    match (value.downcast_mut::<ResourceCell<Events<E>>>(), present.downcast_ref::<ResourceCell<Events<E>>>()) {
+        (Some(value), Some(present)) => value.get_mut().try_carry_readers(present.get()),
+        _ => unreachable!("a slot has its type"),
     }
 }
 
@@ -115,7 +136,8 @@ impl World {
     pub fn events_mut<E: Event>(&mut self) -> &mut Events<E> {
         let slot = self.resources.slot_mut::<Events<E>>();
         slot.keep = E::CLONE.map(|_| clone_events::<E> as _);
-        slot.reset = Some(reset_events::<E>);
+        slot.replacement = Some(Replacement { reset: reset_events::<E>, carry: carry_readers::<E> });
+        slot.plain = E::PLAIN.map(PlainEvents::of_resource);
         slot.value.get_or_insert_with(|| Box::new(ResourceCell::new(Events::<E>::default())));
         match slot.get_mut() {
             Ok(events) => events,

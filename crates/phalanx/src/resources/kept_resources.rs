@@ -1,14 +1,53 @@
 //! Clones of the resources that a world keeps: for checkpoints, timelines and clones of the world.
 
-use super::{ResetResource, ResourceCell, Resources, Slot, Stored};
-use crate::alloc::{try_box, try_vec};
+use super::{Replacement, ResourceCell, Resources, Slot, Stored};
+use crate::alloc::{try_box, try_reserve, try_vec};
+use crate::checksum::Sum;
 use crate::error::NoSuchResource;
+use crate::plain::{Plain, bytes_of, from_bytes};
 use core::any::{Any, TypeId};
 use core::fmt;
 use phalanx_store::AllocError;
 
 /// Clones a resource of one type.
 pub(crate) type CloneResource = fn(&(dyn Any + Send + Sync)) -> Result<Stored, AllocError>;
+
+/// Writes and reads a resource of one type as bytes, for deltas.
+#[derive(Clone, Copy)]
+pub(crate) struct PlainResource {
+    /// Identifies the type in deltas.
+    pub(crate) fingerprint: u64,
+    pub(crate) write: fn(&(dyn Any + Send + Sync), &mut Vec<u8>) -> Result<(), AllocError>,
+    /// Returns `None` if the bytes are not a value of the type.
+    pub(crate) read: fn(&[u8]) -> Result<Option<Stored>, AllocError>,
+}
+
+impl PlainResource {
+    /// Returns the functions of a plain resource.
+    pub(crate) fn new<R: Plain>() -> PlainResource {
+        PlainResource {
+            fingerprint: fingerprint::<R>(),
+            write: |value, bytes| {
+                let Some(cell) = value.downcast_ref::<ResourceCell<R>>() else { unreachable!("a slot holds its type") };
+                try_reserve(bytes, size_of::<R>())?;
+                bytes.extend_from_slice(bytes_of(core::slice::from_ref(cell.get())));
+                Ok(())
+            },
+            read: |bytes| match from_bytes::<R>(bytes) {
+                Some(value) => Ok(Some(try_box(ResourceCell::new(value))?)),
+                None => Ok(None),
+            },
+        }
+    }
+}
+
+/// Returns a number that identifies a type in deltas.
+pub(crate) fn fingerprint<R>() -> u64 {
+    let mut sum = Sum::default();
+    sum.add(core::any::type_name::<R>().as_bytes());
+    sum.number(size_of::<R>() as u64);
+    sum.finish()
+}
 
 /// Clones a resource of type `R`.
 pub(crate) fn clone_resource<R: Clone + Send + Sync + 'static>(
@@ -24,13 +63,16 @@ pub(crate) fn clone_resource<R: Clone + Send + Sync + 'static>(
 #[derive(Default)]
 pub(crate) struct KeptResources {
     list: Vec<KeptResource>,
+    /// Whether resources that are part of deltas stay as they are if they are not in the list.
+    is_of_delta: bool,
 }
 
 struct KeptResource {
     type_id: TypeId,
     name: &'static str,
     clone: CloneResource,
-    reset: Option<ResetResource>,
+    replacement: Option<Replacement>,
+    plain: Option<PlainResource>,
     value: Option<Stored>,
 }
 
@@ -39,14 +81,44 @@ fn try_clone_value(clone: CloneResource, value: &Option<Stored>) -> Result<Optio
     value.as_ref().map(|value| clone(&**value)).transpose()
 }
 
+/// Adds to a value that replaces the present one what must not be lost.
+fn try_carry(
+    replacement: Option<Replacement>,
+    mut value: Option<Stored>,
+    present: Option<&Stored>,
+) -> Result<Option<Stored>, AllocError> {
+    if let (Some(replacement), Some(value), Some(present)) = (replacement, &mut value, present) {
+        (replacement.carry)(&mut **value, &**present)?;
+    }
+    Ok(value)
+}
+
 impl KeptResources {
-    /// Clones the resources once more.
-    pub(crate) fn try_clone(&self) -> Result<KeptResources, AllocError> {
+    /// Clones the resources once more, to replace the present ones.
+    pub(crate) fn try_clone_for(&self, present: &Resources) -> Result<KeptResources, AllocError> {
         let mut list = try_vec(self.list.len())?;
         for kept in &self.list {
-            list.push(KeptResource { value: try_clone_value(kept.clone, &kept.value)?, ..*kept });
+            let value = try_clone_value(kept.clone, &kept.value)?;
+            let slot = present.by_type.get(&kept.type_id).map(|at| &present.list[*at]);
+            let value = try_carry(kept.replacement, value, slot.and_then(|slot| slot.value.as_ref()))?;
+            list.push(KeptResource { value, ..*kept });
         }
-        Ok(KeptResources { list })
+        Ok(KeptResources { list, is_of_delta: self.is_of_delta })
+    }
+
+    /// Returns the resources that are part of deltas, by fingerprint: each with its bytes, or `None` if it was not there.
+    pub(crate) fn try_bytes(&self) -> Result<Vec<(u64, Option<Vec<u8>>)>, AllocError> {
+        let mut list = try_vec(self.list.len())?;
+        for kept in &self.list {
+            let Some(plain) = kept.plain else { continue };
+            let mut bytes = None;
+            if let Some(value) = &kept.value {
+                (plain.write)(&**value, bytes.insert(Vec::new()))?;
+            }
+            list.push((plain.fingerprint, bytes));
+        }
+        list.sort_unstable_by_key(|(fingerprint, _)| *fingerprint);
+        Ok(list)
     }
 
     /// Returns `true` if resources of this type were kept.
@@ -59,6 +131,15 @@ impl KeptResources {
         let values = self.list.iter().filter_map(|kept| kept.value.as_ref()).map(|value| size_of_val(&**value));
         self.list.capacity() * size_of::<KeptResource>() + values.sum::<usize>()
     }
+}
+
+/// Why the resources of a delta cannot be read.
+#[derive(Debug)]
+pub(crate) enum ReadError {
+    /// The world does not keep a resource of the delta.
+    Unknown,
+    /// Bytes are not a value of a resource.
+    Invalid(&'static str),
 }
 
 impl fmt::Debug for KeptResources {
@@ -80,9 +161,10 @@ impl Resources {
         let mut list = try_vec(self.kept().count())?;
         for (slot, clone) in self.kept() {
             let value = try_clone_value(clone, &slot.value)?;
-            list.push(KeptResource { type_id: slot.type_id, name: slot.name, clone, reset: slot.reset, value });
+            let Slot { type_id, name, replacement, plain, .. } = *slot;
+            list.push(KeptResource { type_id, name, clone, replacement, plain, value });
         }
-        Ok(KeptResources { list })
+        Ok(KeptResources { list, is_of_delta: false })
     }
 
     /// Checks that no resource that is kept is taken out by a scope.
@@ -91,6 +173,29 @@ impl Resources {
             Some((slot, _)) => Err(NoSuchResource { resource: slot.name, in_scope: true }),
             None => Ok(()),
         }
+    }
+
+    /// Reads resources of a delta, by fingerprint. Those that are not among them stay as they are.
+    ///
+    /// Returns the reason if a resource is not known, or bytes are not a value.
+    pub(crate) fn try_read(
+        &self,
+        changed: &[(u64, Option<&[u8]>)],
+    ) -> Result<Result<KeptResources, ReadError>, AllocError> {
+        let mut list = try_vec(changed.len())?;
+        for (fingerprint, bytes) in changed {
+            let mut known = self.kept().filter_map(|(slot, clone)| Some((slot, clone, slot.plain?)));
+            let found = known.find(|(_, _, plain)| plain.fingerprint == *fingerprint);
+            let Some((slot, clone, plain)) = found else { return Ok(Err(ReadError::Unknown)) };
+            let value = bytes.map(plain.read).transpose()?;
+            if value.as_ref().is_some_and(Option::is_none) {
+                return Ok(Err(ReadError::Invalid(slot.name)));
+            }
+            let Slot { type_id, name, replacement, .. } = *slot;
+            let value = try_carry(replacement, value.flatten(), slot.value.as_ref())?;
+            list.push(KeptResource { type_id, name, clone, replacement, plain: Some(plain), value });
+        }
+        Ok(Ok(KeptResources { list, is_of_delta: true }))
     }
 
     /// Swaps the resources with those that were kept once. Those that were not kept then are reset or left alone.
@@ -103,10 +208,10 @@ impl Resources {
                 core::mem::swap(&mut self.list[*at].value, &mut kept.value);
             }
         }
-        let is_uncovered = |slot: &&mut Slot| !kept.covers(slot.type_id);
-        for slot in self.list.iter_mut().filter(|slot| slot.reset.is_some()).filter(is_uncovered) {
-            if let (Some(reset), Some(value)) = (slot.reset, &mut slot.value) {
-                reset(&mut **value);
+        let is_uncovered = |slot: &&mut Slot| !kept.covers(slot.type_id) && !(kept.is_of_delta && slot.plain.is_some());
+        for slot in self.list.iter_mut().filter(|slot| slot.replacement.is_some()).filter(is_uncovered) {
+            if let (Some(replacement), Some(value)) = (slot.replacement, &mut slot.value) {
+                (replacement.reset)(&mut **value);
             }
         }
     }
@@ -115,9 +220,9 @@ impl Resources {
     pub(crate) fn try_from_kept(kept: KeptResources) -> Result<Resources, AllocError> {
         let mut resources = Resources::default();
         resources.try_reserve(kept.list.len())?;
-        for KeptResource { type_id, name, clone, reset, value } in kept.list {
+        for KeptResource { type_id, name, clone, replacement, plain, value } in kept.list {
             resources.by_type.insert(type_id, resources.list.len());
-            resources.list.push(Slot { type_id, name, value, in_scope: false, keep: Some(clone), reset });
+            resources.list.push(Slot { type_id, name, value, in_scope: false, keep: Some(clone), replacement, plain });
         }
         Ok(resources)
     }

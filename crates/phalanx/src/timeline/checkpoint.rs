@@ -12,7 +12,7 @@ use crate::world::World;
 #[derive(Debug)]
 pub struct Checkpoint {
     pub(super) image: Image,
-    kept: KeptState,
+    pub(super) kept: KeptState,
 }
 
 impl Checkpoint {

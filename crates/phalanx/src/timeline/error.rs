@@ -67,9 +67,9 @@ pub enum DeltaError {
         /// The name of the component.
         component: &'static str,
     },
-    /// Bytes are not a value of their component.
+    /// Bytes are not a value of their component or resource.
     InvalidValue {
-        /// The name of the component.
+        /// The name of the component or resource.
         component: &'static str,
     },
     /// There are more items than a delta may have.
@@ -83,6 +83,8 @@ pub enum DeltaError {
     OtherBase,
     /// The world does not know a component, or knows two with the same name and layout.
     OtherComponents,
+    /// The world does not [keep](crate::ResourcesMut::keep_plain) a resource, or does not know events, of the delta.
+    OtherResources,
     /// The bytes are not a delta, or are damaged.
     Damaged {
         /// What is wrong.
@@ -103,6 +105,7 @@ impl fmt::Display for DeltaError {
             DeltaError::Foreign => write!(f, "the states are of different worlds"),
             DeltaError::OtherBase => write!(f, "the world is not in the first state of the delta"),
             DeltaError::OtherComponents => write!(f, "the world has other components"),
+            DeltaError::OtherResources => write!(f, "the world keeps other resources or events"),
             DeltaError::Damaged { what } => write!(f, "damaged: {what}"),
             DeltaError::Resource(error) => error.fmt(f),
             DeltaError::Alloc(error) => error.fmt(f),

@@ -9,7 +9,7 @@ use phalanx_store::{AllocError, Entity};
 
 /// The kept resources of a world, the position of its collectors, and the spawned entities that are not dispatched yet.
 ///
-/// That of a delta is empty: a delta covers no resource, and nothing that collectors have recorded.
+/// That of a delta has only the resources that it changes, and nothing that collectors have recorded.
 #[derive(Debug, Default)]
 pub(super) struct KeptState {
     pub(super) resources: KeptResources,
@@ -19,6 +19,11 @@ pub(super) struct KeptState {
 }
 
 impl KeptState {
+    /// Returns the state of a delta, which covers these resources.
+    pub(super) fn of_delta(resources: KeptResources) -> KeptState {
+        KeptState { resources, ..Default::default() }
+    }
+
     /// Copies the state of a world.
     pub(super) fn try_new(world: &World) -> Result<KeptState, TimelineError> {
         world.resources.check_kept()?;
@@ -33,7 +38,11 @@ impl KeptState {
     pub(super) fn try_clone_for(&self, world: &World) -> Result<KeptState, TimelineError> {
         world.resources.check_kept()?;
         let undispatched = self.undispatched.as_deref().map(try_clone_slice).transpose()?;
-        Ok(KeptState { resources: self.resources.try_clone()?, recorded: self.recorded, undispatched })
+        Ok(KeptState {
+            resources: self.resources.try_clone_for(&world.resources)?,
+            recorded: self.recorded,
+            undispatched,
+        })
     }
 
     /// Returns the number of bytes that are allocated, without what resources own.

@@ -2,7 +2,8 @@
 
 use super::World;
 use crate::alloc::unwrap_alloc;
-use crate::resources::clone_resource;
+use crate::plain::Plain;
+use crate::resources::{PlainResource, clone_resource};
 use core::fmt;
 use phalanx_store::AllocError;
 
@@ -61,7 +62,7 @@ impl<'w> ResourcesMut<'w> {
     /// - [`try_clone`](World::try_clone) clones it, and the clone keeps it, too.
     ///
     /// The world need not have the resource yet. Earlier checkpoints and frames do not contain it, and leave it alone. A rollback
-    /// does not undo this call. Resources are not part of [deltas](crate::timeline::delta).
+    /// does not undo this call. Resources that are kept by [`keep_plain`](crate::ResourcesMut::keep_plain) are part of [deltas](crate::timeline::delta), too.
     ///
     /// ```
     /// use phalanx::World;
@@ -85,6 +86,38 @@ impl<'w> ResourcesMut<'w> {
     #[track_caller]
     pub fn keep<R: Clone + Send + Sync + 'static>(&mut self) {
         unwrap_alloc(self.try_keep::<R>());
+    }
+
+    /// Keeps resources of a plain type, like [`keep`](crate::ResourcesMut::keep). They are also part of
+    /// [deltas](crate::timeline::delta).
+    ///
+    /// A world that applies a delta must keep the resource too. If it does not have the resource, it gets it.
+    ///
+    /// ```
+    /// use phalanx::timeline::delta;
+    /// use phalanx::{Plain, World};
+    ///
+    /// #[derive(Plain, Clone, Copy, Debug, PartialEq)]
+    /// struct Score(u32);
+    ///
+    /// let mut here = World::new();
+    /// here.resources_mut().keep_plain::<Score>();
+    /// here.insert_resource(Score(1));
+    /// let mut there = here.try_clone().unwrap();
+    /// let before = here.checkpoint()?;
+    /// here.resource_mut::<Score>()?.0 = 7;
+    /// there.apply_delta(&delta(&before, &here.checkpoint()?)?)?;
+    /// assert_eq!(there.resource(), Ok(&Score(7)));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Panics
+    ///
+    /// If allocation fails.
+    #[track_caller]
+    pub fn keep_plain<R: Plain>(&mut self) {
+        self.keep::<R>();
+        self.world.resources.slot_mut::<R>().plain = Some(PlainResource::new::<R>());
     }
 
     /// Keeps resources of a type, like [`keep`](crate::ResourcesMut::keep), but returns an error if allocation fails.

@@ -11,7 +11,9 @@
 //!    rows, and the runs of rows that differ from the array of the first state. A table or sparse storage that the first state
 //!    does not have differs from an empty one.
 //! 4. The groups: whether each was there, its components, and the members of a group that owns nothing.
-//! 5. A checksum of all bytes before it.
+//! 5. The plain [resources](crate::ResourcesMut::keep_plain) and events that differ, by fingerprint: whether each is there, and
+//!    its bytes.
+//! 6. A checksum of all bytes before it.
 //!
 //! Of a tracked component there is also what happened to its values: which were added, and which were changed. The times of
 //! these changes are not part of the delta: in the world that applies it, they happen then.
@@ -39,6 +41,7 @@ use super::kept_state::KeptState;
 use super::rollback_report::RollbackReport;
 use crate::alloc::try_vec;
 use crate::checksum::Sum;
+use crate::resources::ReadError;
 use crate::sparse::max_group_steps;
 use crate::storage::Storage;
 use crate::world::World;
@@ -50,12 +53,12 @@ use reader::{Reader, StateReader, TRUNCATED};
 use writer::Writer;
 
 /// The head of all deltas. It identifies the format and the byte order of values.
-const HEAD: [u8; 8] = if cfg!(target_endian = "little") { *b"PHXDLT2L" } else { *b"PHXDLT2B" };
+const HEAD: [u8; 8] = if cfg!(target_endian = "little") { *b"PHXDLT3L" } else { *b"PHXDLT3B" };
 
 /// Returns the difference between two states of a world as bytes.
 ///
-/// [`World::apply_delta`] brings a world that is in the first state to the second. Resources are not part of a delta, also if
-/// they are [kept](crate::ResourcesMut::keep).
+/// [`World::apply_delta`] brings a world that is in the first state to the second. Resources are part of a
+/// delta if they are [plain and kept](crate::ResourcesMut::keep_plain), and [events](crate::event) if they are plain.
 ///
 /// ```
 /// use phalanx::timeline::delta;
@@ -89,6 +92,7 @@ const HEAD: [u8; 8] = if cfg!(target_endian = "little") { *b"PHXDLT2L" } else { 
 /// - [`DeltaError::Alloc`] if allocation fails.
 #[doc(alias = "diff")]
 pub fn delta(base: &Checkpoint, target: &Checkpoint) -> Result<Vec<u8>, DeltaError> {
+    let resources = [base.kept.resources.try_bytes()?, target.kept.resources.try_bytes()?];
     let (base, target) = (&base.image, &target.image);
     if base.registry_id != target.registry_id {
         return Err(DeltaError::Foreign);
@@ -132,6 +136,7 @@ pub fn delta(base: &Checkpoint, target: &Checkpoint) -> Result<Vec<u8>, DeltaErr
         out.u32(u32::from(was))?;
         group.lists.iter().chain([&group.members]).try_for_each(|list| out.u32s(list))?;
     }
+    out.resources(&resources[0], &resources[1])?;
     let sum = sum_of(&out.0);
     out.u64(sum)?;
     Ok(out.0)
@@ -177,13 +182,15 @@ impl World {
     /// [tracked](crate::change_detection) components, values that the delta adds or changes count as added and changed now.
     /// All other values keep their change ticks.
     ///
-    /// Resources, listeners and component ids stay unchanged. A delta calls no listener. A delta may lead to an older state,
+    /// Other resources, listeners and component ids stay unchanged. Events that are not plain are discarded. A delta calls no
+    /// listener. A delta may lead to an older state,
     /// so it empties all [collectors](crate::signal#back-in-time): drain them before.
     ///
     /// # Errors
     ///
     /// - [`DeltaError::OtherBase`] if the world is not in the first state.
     /// - [`DeltaError::OtherComponents`] if it does not know a component of the delta.
+    /// - [`DeltaError::OtherResources`] if it does not keep a resource or events of the delta.
     /// - [`DeltaError::NotPlain`] if a component is not plain data.
     /// - [`DeltaError::InvalidValue`] if bytes are not a value of their component.
     /// - [`DeltaError::Damaged`] if the bytes are not a delta of this version and byte order, or are damaged.
@@ -240,6 +247,11 @@ fn try_apply(
     let mut reader = StateReader { components, numbering, old: &old, past: &past, now, input: &mut input };
     let image = reader.read()?;
     let groups = try_read_groups(&old.groups, &mut input)?;
+    let resources = match world.resources.try_read(&input.resources()?)? {
+        Ok(resources) => resources,
+        Err(ReadError::Unknown) => return Err(DeltaError::OtherResources),
+        Err(ReadError::Invalid(resource)) => return Err(DeltaError::InvalidValue { component: resource }),
+    };
     if !input.0.is_empty() {
         return Err(DeltaError::Damaged { what: "bytes after the end" });
     }
@@ -254,6 +266,6 @@ fn try_apply(
     // A slot takes about 16 bytes of a state.
     let most = max_group_steps(delta_len + 16 * entities.slot_count() as u64);
     restored.storage.sparse.try_regroup(sketches, &world.storage.sparse, components, most, slot)?;
-    drop(KeptState::default().try_swap(world, restored, report)?);
+    drop(KeptState::of_delta(resources).try_swap(world, restored, report)?);
     Ok(())
 }

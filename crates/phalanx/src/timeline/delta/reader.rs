@@ -67,6 +67,27 @@ impl<'a> Reader<'a> {
         Ok(list)
     }
 
+    /// Reads the resources that differ, each by its fingerprint, with its bytes if it is there.
+    pub(super) fn resources(&mut self) -> Result<Vec<(u64, Option<&'a [u8]>)>, DeltaError> {
+        let count = self.count(12)?;
+        let mut list: Vec<(u64, Option<&[u8]>)> = try_vec(count)?;
+        for _ in 0..count {
+            let (fingerprint, is_there) = (self.u64()?, self.flag()?);
+            if list.last().is_some_and(|(last, _)| *last >= fingerprint) {
+                return damaged("resources that are out of order");
+            }
+            let bytes = match is_there {
+                true => {
+                    let count = self.u64()?;
+                    Some(self.bytes(usize::try_from(count).map_err(|_| TRUNCATED)?)?)
+                }
+                false => None,
+            };
+            list.push((fingerprint, bytes));
+        }
+        Ok(list)
+    }
+
     /// Reads an array, given the array of the first state, or none.
     fn array(&mut self, old: Option<&ByteArray>, row_size: usize) -> Result<ByteArray, DeltaError> {
         let empty = ByteArray::empty(row_size);

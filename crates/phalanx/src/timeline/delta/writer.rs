@@ -7,6 +7,9 @@ use crate::change_detection::Track;
 use crate::timeline::image::{ByteArray, Column, ComponentImage, SparseState};
 use phalanx_store::AllocError;
 
+/// The fingerprint of a resource, and its bytes if it is there.
+type ResourceBytes = (u64, Option<Vec<u8>>);
+
 /// Appends the parts of a delta to a list of bytes.
 pub(super) struct Writer(pub(super) Vec<u8>);
 
@@ -29,6 +32,24 @@ impl Writer {
     pub(super) fn u32s(&mut self, numbers: &[u32]) -> Result<(), AllocError> {
         self.u32(numbers.len() as u32)?;
         numbers.iter().try_for_each(|number| self.u32(*number))
+    }
+
+    /// Writes the resources of the second state that differ from those of the first. Both lists are sorted.
+    pub(super) fn resources(&mut self, old: &[ResourceBytes], new: &[ResourceBytes]) -> Result<(), AllocError> {
+        let is_same = |entry: &&ResourceBytes| {
+            let found = old.binary_search_by_key(&entry.0, |(fingerprint, _)| *fingerprint);
+            found.is_ok_and(|at| old[at].1 == entry.1)
+        };
+        self.u32(new.iter().filter(|entry| !is_same(entry)).count() as u32)?;
+        for (fingerprint, bytes) in new.iter().filter(|entry| !is_same(entry)) {
+            self.u64(*fingerprint)?;
+            self.u32(u32::from(bytes.is_some()))?;
+            if let Some(bytes) = bytes {
+                self.u64(bytes.len() as u64)?;
+                self.bytes(bytes)?;
+            }
+        }
+        Ok(())
     }
 
     /// Writes the runs of rows in which `new` differs from `old`, or from an empty array.
