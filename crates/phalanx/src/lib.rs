@@ -4,8 +4,9 @@
 //! in a sparse set, or in an array indexed by slot, and one [query](query) can mix them all. A world is a value that you own: it
 //! has no globals and no threads. Clone it, save it, roll it back, or have several.
 //!
-//! Phalanx is not an engine and has no scheduler: your code calls its functions in the order that you choose. The containers
-//! below it can be used alone; they are in the crate [`phalanx_store`](store).
+//! Phalanx is not an engine: your code calls its functions in the order that you choose. If you like, the crate
+//! `phalanx-schedule` runs [systems](system) in a fixed order, on one thread or several. The containers below a world can be used
+//! alone; they are in the crate [`phalanx_store`](store).
 //!
 //! # Example
 //!
@@ -64,6 +65,8 @@
 //! | [`layout`] | the storage of components |
 //! | [`commands`] | the outcomes of applied commands, and buffers of several threads |
 //! | [`executor`] | the threads of parallel loops: a thread pool, or your own |
+//! | [`system`] | functions whose parameters come from a world |
+//! | [`event`] | values that are sent and read, each exactly once |
 //! | [`group`] | groups: sparse sets whose members are kept in the same order, iterated as slices |
 //! | [`change_detection`] | ticks, [`Added`] and [`Changed`] |
 //! | [`signal`] | listeners and collectors: reactions to spawns, despawns, insertions and removals |
