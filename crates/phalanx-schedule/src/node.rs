@@ -135,7 +135,7 @@ impl Node {
     }
 
     /// Drops what the system has recorded.
-    pub(crate) fn discard(&mut self, world: &World) {
+    pub(crate) fn discard(&mut self, world: &mut World) {
         if let Body::System(system) = &mut self.body {
             system.discard(world);
         }

@@ -278,8 +278,8 @@ impl Stage {
         })
     }
 
-    /// Drops what the nodes have recorded.
-    fn discard(&self, nodes: &mut [NodeCell], world: &World) {
+    /// Drops what the nodes have recorded, and despawns the entities that they would have spawned.
+    fn discard(&self, nodes: &mut [NodeCell], world: &mut World) {
         for &number in &self.deferred {
             // A value that panics when it is dropped must not keep the others. The panic of the system is reported.
             let node: &mut Node = nodes[number as usize].get_mut();

@@ -303,7 +303,6 @@ pub(crate) fn bytes_of_mut<T: Plain>(values: &mut [T]) -> &mut [u8] {
 }
 
 /// Returns the value with these bytes, if they are one.
-#[cfg(feature = "snapshot")]
 pub(crate) fn from_bytes<T: Plain>(bytes: &[u8]) -> Option<T> {
     // SAFETY: the bytes are a value, and as many as its size. They need not be aligned for it.
     T::is_valid(bytes).then(|| unsafe { bytes.as_ptr().cast::<T>().read_unaligned() })

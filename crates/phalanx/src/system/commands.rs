@@ -155,7 +155,9 @@ unsafe impl SystemParam for Commands<'_, '_> {
         }
     }
 
-    fn discard(state: &mut CommandBuffer, _: &World) {
-        state.clear();
+    fn discard(state: &mut CommandBuffer, world: &mut World) {
+        if !state.is_blank() {
+            state.finish(world);
+        }
     }
 }

@@ -68,7 +68,7 @@ macro_rules! param_set {
                 <($($name,)*)>::apply(state, world, outcome);
             }
 
-            fn discard(state: &mut Self::State, world: &World) {
+            fn discard(state: &mut Self::State, world: &mut World) {
                 <($($name,)*)>::discard(state, world);
             }
         }

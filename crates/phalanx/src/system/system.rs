@@ -54,8 +54,8 @@ pub unsafe trait System: Send + 'static {
     /// Applies what the last run has recorded: commands and events.
     fn apply(&mut self, world: &mut World, outcome: &mut Outcome);
 
-    /// Drops what the last run has recorded.
-    fn discard(&mut self, world: &World);
+    /// Drops what the last run has recorded. Entities that its commands would have spawned are despawned.
+    fn discard(&mut self, world: &mut World);
 }
 
 /// A function or a closure that can be made a [`System`].
@@ -125,7 +125,7 @@ impl World {
             crate::error::panic_change(error.into());
         }
         let context = RunContext::new(self);
-        let mut run = DropGuard::new((&mut *system, &*self), |(system, world)| system.discard(world));
+        let mut run = DropGuard::new((&mut *system, &mut *self), |(system, world)| system.discard(world));
         let (running, world) = &mut run.state;
         // SAFETY: the system was initialised for this world just now and is not exclusive. The world is borrowed exclusively.
         let out = unsafe { running.run_shared(world, &context) };

@@ -55,8 +55,8 @@ pub unsafe trait SystemParam: Sized {
     /// Applies what the parameter has recorded in a run, such as commands.
     fn apply(_: &mut Self::State, _: &mut World, _: &mut super::Outcome) {}
 
-    /// Drops what the parameter has recorded in a run that failed.
-    fn discard(_: &mut Self::State, _: &World) {}
+    /// Drops what the parameter has recorded in a run that failed. Entities that its commands would have spawned are despawned.
+    fn discard(_: &mut Self::State, _: &mut World) {}
 }
 
 /// What parameters are created with: the access of the system, and its name.
@@ -122,7 +122,7 @@ macro_rules! tuple {
             }
 
             #[allow(unused_variables)]
-            fn discard(state: &mut Self::State, world: &World) {
+            fn discard(state: &mut Self::State, world: &mut World) {
                 $($name::discard(&mut state.$number, world);)*
             }
         }
