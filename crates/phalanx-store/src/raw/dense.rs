@@ -598,3 +598,28 @@ fn check_permutation(order: &mut [u32]) {
     }
     order.iter_mut().for_each(|number| *number &= !SEEN);
 }
+
+#[cfg(test)]
+mod tests {
+    use super::check_permutation;
+
+    #[test]
+    fn an_order_is_unchanged_by_its_check() {
+        let mut order = [2, 0, 3, 1];
+        check_permutation(&mut order);
+        assert_eq!(order, [2, 0, 3, 1]);
+        check_permutation(&mut []);
+    }
+
+    #[test]
+    #[should_panic(expected = "not a permutation")]
+    fn an_order_that_has_a_number_twice_is_refused() {
+        check_permutation(&mut [1, 0, 1]);
+    }
+
+    #[test]
+    #[should_panic(expected = "not a permutation")]
+    fn an_order_with_a_number_beyond_its_end_is_refused() {
+        check_permutation(&mut [0, 2]);
+    }
+}

@@ -63,11 +63,14 @@ pub(super) fn push_slots(storage: &mut Storage, number: u32, first: u32, slots: 
             (false, true) => return slot_is(slot, "is an entity in a table of extra rows"),
             _ => {}
         }
-        if storage.entities.set(entity, Location { table: number, row }) != Some(Location::NOWHERE) {
-            return slot_is(slot, "has a row in a table twice");
+        // SAFETY: a live slot has a location. The table has the capacity for the row, which is not in use.
+        unsafe {
+            if storage.entities.payload_unchecked(slot) != Location::NOWHERE {
+                return slot_is(slot, "has a row in a table twice");
+            }
+            storage.entities.set_unchecked(slot, Location { table: number, row });
+            table.entities.at(row).write(entity);
         }
-        // SAFETY: the table has the capacity for the row, which is not in use.
-        unsafe { table.entities.at(row).write(entity) };
     }
     Ok(())
 }

@@ -74,13 +74,13 @@ impl LinearStorage {
     /// Returns the number of covered slots: those that have a row and a presence bit.
     #[inline(always)]
     pub(super) fn slots(&self) -> u32 {
-        self.bits.len() * 64
+        self.bits.bits()
     }
 
     /// Returns `true` if a slot is covered.
     #[inline(always)]
     pub(super) fn covers(&self, slot: u32) -> bool {
-        slot / 64 < self.bits.len()
+        slot < self.bits.bits()
     }
 
     /// Returns the row in which the next value of a slot is to be written.
