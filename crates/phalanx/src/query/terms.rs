@@ -28,8 +28,10 @@ pub(super) fn set_column_tick(world: &World, id: ComponentId, table: Option<u32>
         Some(table) => storage.lanes_in(id, table),
         None => storage.sparse.of(id).map(|sparse| sparse.values().lanes()),
     };
-    // The lane after those of values has the tick.
-    if let (Track::Column, Some(lane)) = (storage.components.info(id).track, lanes.and_then(|lanes| lanes.last())) {
+    // The lane after those of values has the tick. Without lanes the component may be unknown.
+    if let Some(lane) = lanes.and_then(|lanes| lanes.last())
+        && storage.components.info(id).track == Track::Column
+    {
         set_lane_tick(lane, now);
     }
 }
