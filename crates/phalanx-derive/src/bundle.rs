@@ -52,8 +52,7 @@ pub(crate) fn derive(input: &DeriveInput) -> Result<TokenStream> {
                         #writes(#names, ptr);
                         #guard(ptr)
                     };
-                    // SAFETY: the pointer is valid for the components of this field.
-                    ptr = unsafe { #at::derived::BundlePtr::skip(ptr, #lens) };
+                    ptr = #at::derived::BundlePtr::skip(ptr, #lens);
                 )*
                 #(#release(#names);)*
             }
@@ -64,8 +63,7 @@ pub(crate) fn derive(input: &DeriveInput) -> Result<TokenStream> {
                     // SAFETY: the pointer is valid for this field and those that follow, and their values are initialised,
                     // by the caller's contract. The guard drops them if a field before it panics.
                     let #names = unsafe { #guard(ptr) };
-                    // SAFETY: the pointer is valid for the components of this field.
-                    ptr = unsafe { #at::derived::BundlePtr::skip(ptr, #lens) };
+                    ptr = #at::derived::BundlePtr::skip(ptr, #lens);
                 )*
                 #(let #names = #read(#names);)*
                 #name { #(#members: #names),* }

@@ -384,8 +384,7 @@ fn in_step<X: Admits>(seed: u64, highest: u32) {
                 typed.compact();
                 let len = typed.len() as u32;
                 let mut order: Vec<u32> = (0..len).rev().collect();
-                // SAFETY: a permutation of the positions, and there are no holes.
-                unsafe { erased.0.permute(&mut order) };
+                erased.0.permute(&mut order);
                 let mut place = len;
                 typed.sort_by_key(|_| {
                     place -= 1;

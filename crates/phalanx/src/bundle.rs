@@ -38,16 +38,11 @@ pub(crate) struct SparsePtr {
 }
 
 impl BundlePtr {
-    /// Returns the pointer without the first `count` components.
-    ///
-    /// # Safety
-    ///
-    /// The pointer is valid for at least `count` components.
+    /// Returns the pointer without the first `count` components. It is valid for those that are left.
     #[inline(always)]
     #[must_use]
-    pub unsafe fn skip(self, count: usize) -> BundlePtr {
-        // SAFETY: `columns` has at least `count` entries, by the caller's contract.
-        BundlePtr { columns: unsafe { self.columns.add(count) }, ..self }
+    pub fn skip(self, count: usize) -> BundlePtr {
+        BundlePtr { columns: self.columns.wrapping_add(count), ..self }
     }
 
     /// Returns the first lane and the row of a component, given its number in the bundle and its storage.
@@ -414,8 +409,7 @@ macro_rules! tuple_bundle {
                         $name.write(ptr);
                         BundleGuard::<$name>::new(ptr)
                     };
-                    // SAFETY: the pointer is valid for the components of this member.
-                    ptr = unsafe { ptr.skip($name::LEN) };
+                    ptr = ptr.skip($name::LEN);
                 )*
                 $($name.release();)*
             }
@@ -427,8 +421,7 @@ macro_rules! tuple_bundle {
                     // SAFETY: the pointer is valid for this member and those that follow, and their values are initialised, by
                     // the caller's contract. The guard drops them if a member before it panics.
                     let $name = unsafe { BundleGuard::<$name>::new(ptr) };
-                    // SAFETY: the pointer is valid for the components of this member.
-                    ptr = unsafe { ptr.skip($name::LEN) };
+                    ptr = ptr.skip($name::LEN);
                 )*
                 $(let $name = $name.read();)*
                 ($($name,)*)

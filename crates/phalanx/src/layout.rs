@@ -321,31 +321,19 @@ unsafe fn clone_value<C: Component>(from: *const u8, to: *mut u8) {
 
 /// Sets the dirty bit of a row, if dirty bits are on.
 ///
+/// With `SHARED`, other threads may call this function with `SHARED` for rows of the same lanes at the same time.
+///
 /// # Safety
 ///
-/// The lanes are the component's, and the row is within their capacity. No other code writes a row of the lanes, or accesses
-/// their dirty bits, during the call.
+/// - The lanes are the component's, and the row is within their capacity.
+/// - During the call no other code reads the dirty bits of the lanes, or sets them in another way. Without `SHARED`, no other
+///   code writes a row of the lanes either.
 #[inline(always)]
-pub(crate) unsafe fn set_row_dirty<C: Component>(lane: *const Lane, row: usize) {
+pub(crate) unsafe fn set_row_dirty<C: Component, const SHARED: bool>(lane: *const Lane, row: usize) {
     if C::Layout::LANES > 0 {
-        // SAFETY: there is a lane, the row is within its capacity, and no other code accesses its dirty bits: all by the
-        // caller's contract.
-        unsafe { (*lane).set_dirty(row as u32) };
-    }
-}
-
-/// Like [`set_row_dirty`], but other threads may call this function for rows of the same lanes at the same time.
-///
-/// # Safety
-///
-/// The lanes are the component's, and the row is within their capacity. During the call no other code reads their dirty bits,
-/// or sets them by another function.
-#[inline]
-pub(crate) unsafe fn set_row_dirty_shared<C: Component>(lane: *const Lane, row: usize) {
-    if C::Layout::LANES > 0 {
-        // SAFETY: there is a lane, the row is within its capacity, and dirty bits are set only in this way: all by the
-        // caller's contract.
-        unsafe { (*lane).set_dirty_shared(row as u32) };
+        // SAFETY: there is a lane, the row is within its capacity, and no other code accesses its dirty bits in another way:
+        // all by the caller's contract.
+        unsafe { if SHARED { (*lane).set_dirty_shared(row as u32) } else { (*lane).set_dirty(row as u32) } };
     }
 }
 
@@ -361,8 +349,8 @@ impl<'w, C: Component> ComponentRef<'w, C> {
     ///
     /// # Safety
     ///
-    /// The lanes are those of `C`, and the row is in use. For `'w` only [`get_mut`](ComponentRef::get_mut) and
-    /// [`get_mut_shared`](ComponentRef::get_mut_shared) give access to write it.
+    /// The lanes are those of `C`, and the row is in use. For `'w` only [`get_mut`](ComponentRef::get_mut) gives access to
+    /// write it.
     #[inline(always)]
     pub(crate) unsafe fn new(lanes: *const Lane, row: usize) -> ComponentRef<'w, C> {
         ComponentRef { lanes, row, world: PhantomData }
@@ -383,44 +371,20 @@ impl<'w, C: Component> ComponentRef<'w, C> {
 
     /// Returns the value mutably. Sets its dirty bit and, if it is tracked by column, the change tick.
     ///
+    /// With `SHARED`, other threads may call this function with `SHARED` for other rows at the same time.
+    ///
     /// # Safety
     ///
-    /// No other code uses the value for `'w`. No other code writes a row of the lanes, or accesses their dirty bits, during the
-    /// call.
+    /// - No other code uses the value for `'w`.
+    /// - During the call no other code reads the dirty bits of the lanes, or sets them in another way. Without `SHARED`, no
+    ///   other code writes a row of the lanes either.
     #[inline(always)]
-    pub(crate) unsafe fn get_mut(self, clock: &Clock) -> <C::Layout as Layout<C>>::Mut<'w> {
-        // SAFETY: the row is in use, by the contract of `new`. The access is exclusive, by the caller's contract.
+    pub(crate) unsafe fn get_mut<const SHARED: bool>(self, clock: &Clock) -> <C::Layout as Layout<C>>::Mut<'w> {
+        // SAFETY: the lanes are those of `C` and the row is in use, by the contract of `new`. No other code uses the value, and
+        // dirty bits are set only in this way, by the caller's contract. Ticks of columns are atomic, and those of a row belong
+        // to its user.
         unsafe {
-            set_row_dirty::<C>(self.lanes, self.row);
-            self.get_mut_clean(clock)
-        }
-    }
-
-    /// Like [`get_mut`](ComponentRef::get_mut), but other threads may call this function for other rows at the same time.
-    ///
-    /// # Safety
-    ///
-    /// No other code uses the value for `'w`. During the call no other code reads the dirty bits of the lanes, or sets them by
-    /// another function.
-    pub(crate) unsafe fn get_mut_shared(self, clock: &Clock) -> <C::Layout as Layout<C>>::Mut<'w> {
-        // SAFETY: the row is in use, by the contract of `new`. Dirty bits are set only in this way, and no other code uses the
-        // value, by the caller's contract.
-        unsafe {
-            set_row_dirty_shared::<C>(self.lanes, self.row);
-            self.get_mut_clean(clock)
-        }
-    }
-
-    /// Returns the value mutably, without a dirty bit. Ticks of columns are atomic, and those of a row belong to its user.
-    ///
-    /// # Safety
-    ///
-    /// No other code uses the value for `'w`.
-    #[inline(always)]
-    unsafe fn get_mut_clean(self, clock: &Clock) -> <C::Layout as Layout<C>>::Mut<'w> {
-        // SAFETY: the lanes are those of `C` and the row is in use, by the contract of `new`. No other code uses the value, by
-        // the caller's contract.
-        unsafe {
+            set_row_dirty::<C, SHARED>(self.lanes, self.row);
             let ticks = RunTicks::of::<C>(clock);
             C::Layout::touch(self.lanes, ticks.now);
             C::Layout::get_mut(C::Layout::ptr(self.lanes, ticks), self.row)
@@ -441,7 +405,7 @@ pub(crate) unsafe fn write_value<C: Component>(lanes: *mut Lane, row: usize, val
     unsafe { C::Layout::write(C::Layout::ptr(lanes, RunTicks::of::<C>(clock)), row, value.cast::<C>().read()) };
 }
 
-/// Visits the entities in the value at a row.
+/// Visits the entities in the value at a row. Change ticks stay as they are.
 ///
 /// # Safety
 ///
@@ -450,13 +414,18 @@ pub(crate) unsafe fn visit_value<C: Component>(lanes: *mut Lane, row: usize, eac
     let Some(visit) = C::ENTITIES else { return };
     // SAFETY: the lanes are those of `C`, and the row is in use by this call alone, by the caller's contract. A value in one
     // lane, or without a size, is changed in place. A value in several lanes is `Copy`: it is read without being moved out.
+    // Writing it with the change tick that its column has leaves the tick as it is.
     unsafe {
         if !C::Layout::COPY {
             let lane =
                 if size_of::<C>() == 0 { NonNull::<C>::dangling().as_ptr() } else { (*lanes).ptr().as_ptr().cast() };
             return visit(&mut *lane.add(row), each);
         }
-        let ptr = C::Layout::ptr(lanes, RunTicks::READ);
+        let now = match C::Layout::TRACK {
+            Track::Column => Tick((*lanes.add(C::Layout::LANES - 1)).version() as u32),
+            Track::None | Track::Row => RunTicks::READ.now,
+        };
+        let ptr = C::Layout::ptr(lanes, RunTicks { now, ..RunTicks::READ });
         let mut value = C::Layout::read(ptr, row);
         visit(&mut value, each);
         C::Layout::write(ptr, row, value);
@@ -514,12 +483,10 @@ macro_rules! one_lane {
             }
 
             unsafe fn get_in<'a>(block: *const u8) -> &'a C {
-                if size_of::<C>() == 0 {
-                    // SAFETY: the block holds a value of `C`, and a value without a size can be read at any address.
-                    return unsafe { NonNull::dangling().as_ref() };
-                }
-                // SAFETY: the block holds a value of `C`, aligned and not written for `'a`, by the caller's contract.
-                unsafe { &*block.cast() }
+                let value = if size_of::<C>() == 0 { core::ptr::dangling() } else { block.cast::<C>() };
+                // SAFETY: the block holds a value of `C`, aligned and not written for `'a`, by the caller's contract. A value
+                // without a size can be read at any address.
+                unsafe { &*value }
             }
 
             fn show(value: &C) -> &C {

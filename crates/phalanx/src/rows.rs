@@ -125,6 +125,10 @@ pub(crate) struct Label {
 }
 
 impl Label {
+    /// The label of a row that has no name yet.
+    #[cfg(feature = "snapshot")]
+    pub(crate) const UNNAMED: Label = Label { component: 0, role: 0 };
+
     /// Returns the label of a component, which is not the reserved one, and a role. Returns `None` for the main row.
     pub(crate) fn of(component: Option<ComponentId>, role: Role) -> Option<Label> {
         let label = Label { component: component.map_or(0, |id| id.index() as u32), role: role.0 };
@@ -163,12 +167,29 @@ pub(crate) const NONE: u32 = u32::MAX;
 pub(crate) const LANES: [core::alloc::Layout; 3] =
     [core::alloc::Layout::new::<Entity>(), core::alloc::Layout::new::<Label>(), core::alloc::Layout::new::<Link>()];
 
-/// The starts of the reserved component's lanes in a table.
+/// The reserved component's columns in a table of extra rows, by row.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct RowLanes {
-    pub(crate) owners: *mut Entity,
-    pub(crate) labels: *mut Label,
-    pub(crate) links: *mut Link,
+pub(crate) struct RowColumns<'a> {
+    pub(crate) owners: &'a [Entity],
+    pub(crate) labels: &'a [Label],
+    pub(crate) links: &'a [Link],
+}
+
+/// The reserved component's columns in a table of extra rows, for writing.
+#[derive(Debug)]
+pub(crate) struct RowColumnsMut<'a> {
+    pub(crate) owners: &'a mut [Entity],
+    pub(crate) labels: &'a mut [Label],
+    pub(crate) links: &'a mut [Link],
+}
+
+/// What the reserved component says of an extra row, and its handle.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ExtraRow {
+    pub(crate) row: Row,
+    pub(crate) owner: Entity,
+    pub(crate) label: Label,
+    pub(crate) link: Link,
 }
 
 /// The key of `by_name`: the owner's index and the label. The owner's generation is checked before a lookup.

@@ -2,7 +2,7 @@
 
 use core::alloc::Layout;
 use core::ptr::NonNull;
-use phalanx::{Component, ComponentDescriptor, Entity, Key, Role, RowError, World};
+use phalanx::{Changed, Component, ComponentDescriptor, Entity, Key, Role, RowError, World};
 use phalanx_testkit::{Counted, Tally, for_every_failing_allocation};
 
 #[global_allocator]
@@ -34,6 +34,43 @@ struct Bond {
 impl Bond {
     fn each(&mut self, f: &mut dyn FnMut(&mut Entity)) {
         f(&mut self.to);
+    }
+}
+
+#[derive(phalanx::store::Soa, Component, Clone, Copy, Debug, PartialEq)]
+#[soa(crate = "phalanx::store")]
+#[component(layout = "soa", track = "column", entities = "Tie::each")]
+struct Tie {
+    strength: f32,
+    to: Entity,
+}
+impl Tie {
+    fn each(&mut self, f: &mut dyn FnMut(&mut Entity)) {
+        assert!(self.strength >= 0.0, "a tie that cannot be visited");
+        f(&mut self.to);
+    }
+}
+
+#[test]
+fn values_that_arrived_are_changed_even_if_a_visit_panics() {
+    for whole in [true, false] {
+        let (mut here, mut there) = (World::new(), World::new());
+        let a = here.spawn_empty();
+        here.insert(a, Tie { strength: if whole { 1.0 } else { -1.0 }, to: a }).unwrap();
+        here.spawn(Tie { strength: -1.0, to: a });
+        there.spawn(Tie { strength: 2.0, to: a });
+        here.clear_trackers();
+        there.clear_trackers();
+        assert_eq!(there.query_filtered::<Entity, Changed<Tie>>().iter().count(), 0);
+        let moved = std::panic::catch_unwind(core::panic::AssertUnwindSafe(|| match whole {
+            true => here.transfer_all(&mut there).map(drop),
+            false => here.entity_mut(a).unwrap().transfer(&mut there).map(drop),
+        }));
+        assert!(moved.is_err());
+        there.validate().unwrap();
+        // The tick is that of the column, so all of its values count.
+        let changed: Vec<Entity> = there.query_filtered::<Entity, Changed<Tie>>().iter().collect();
+        assert_eq!(changed.len(), if whole { 3 } else { 2 });
     }
 }
 

@@ -490,11 +490,13 @@ impl<X: DenseIndex, R: Rows> Dense<X, R> {
 
     /// Moves to each position `i` below `order.len()` what was at `order[i]`. Uses `order` as scratch space.
     ///
-    /// # Safety
+    /// # Panics
     ///
-    /// `order` is a permutation of `0..order.len()`. These positions are in use, and there are no holes.
-    pub unsafe fn permute(&mut self, order: &mut [u32]) {
-        debug_assert!(order.len() <= self.len as usize);
+    /// Panics if `order` is not a permutation of `0..order.len()`, is longer than the positions in use, or there are holes.
+    /// Nothing is moved then.
+    pub fn permute(&mut self, order: &mut [u32]) {
+        assert!(self.holes == 0 && order.len() <= self.len as usize, "positions that are not in use");
+        check_permutation(order);
         let count = order.len() as u32;
         for start in 0..count {
             let mut at = start;
@@ -577,5 +579,47 @@ impl<X: DenseIndex, R: Rows> Dense<X, R> {
         }
         // SAFETY: the container's own dense keys.
         unsafe { self.index.validate(&self.keys, self.len, self.live()) }
+    }
+}
+
+/// Checks that a list has each number below its length once.
+///
+/// # Panics
+///
+/// Panics if it does not.
+fn check_permutation(order: &mut [u32]) {
+    /// Set in the entry at a number that was seen.
+    const SEEN: u32 = 1 << 31;
+    assert!(order.len() <= SEEN as usize, "an order that is too long");
+    for at in 0..order.len() {
+        let number = (order[at] & !SEEN) as usize;
+        assert!(number < order.len() && order[number] & SEEN == 0, "an order that is not a permutation");
+        order[number] |= SEEN;
+    }
+    order.iter_mut().for_each(|number| *number &= !SEEN);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::check_permutation;
+
+    #[test]
+    fn an_order_is_unchanged_by_its_check() {
+        let mut order = [2, 0, 3, 1];
+        check_permutation(&mut order);
+        assert_eq!(order, [2, 0, 3, 1]);
+        check_permutation(&mut []);
+    }
+
+    #[test]
+    #[should_panic(expected = "not a permutation")]
+    fn an_order_that_has_a_number_twice_is_refused() {
+        check_permutation(&mut [1, 0, 1]);
+    }
+
+    #[test]
+    #[should_panic(expected = "not a permutation")]
+    fn an_order_with_a_number_beyond_its_end_is_refused() {
+        check_permutation(&mut [0, 2]);
     }
 }

@@ -83,6 +83,27 @@ impl Lane {
         self.size as usize
     }
 
+    /// Returns the layout of a row.
+    pub const fn row_layout(&self) -> Layout {
+        match Layout::from_size_align(self.size as usize, self.align as usize) {
+            Ok(layout) => layout,
+            Err(_) => unreachable!(),
+        }
+    }
+
+    /// Returns a pointer to a row, initialised or not.
+    ///
+    /// # Panics
+    ///
+    /// Panics if the row is above the capacity.
+    #[inline]
+    #[track_caller]
+    pub const fn row(&self, row: u32) -> *mut u8 {
+        assert!(row <= self.cap, "a row above the capacity");
+        // SAFETY: within the lane's block or one past its end; for zero-sized rows the offset is zero.
+        unsafe { self.ptr.as_ptr().add(row as usize * self.size as usize) }
+    }
+
     /// Returns the capacity in rows: `u32::MAX` if they are zero-sized.
     #[inline(always)]
     pub const fn capacity(&self) -> u32 {
@@ -161,6 +182,19 @@ impl Lane {
         }
         // SAFETY: the capacity grows, so no row in use is cut off; `&mut self` ends the use of older pointers.
         unsafe { self.try_resize(amortised(self.cap, needed, self.size as usize)) }
+    }
+
+    /// Grows the capacity to `cap` rows. Does nothing if it is not less.
+    ///
+    /// # Errors
+    ///
+    /// Returns an [`AllocError`] as [`Lane::try_resize`] does; the lane is unchanged then.
+    pub fn try_reserve_exact(&mut self, cap: u32) -> Result<(), AllocError> {
+        if cap <= self.cap {
+            return Ok(());
+        }
+        // SAFETY: the capacity grows, so no row in use is cut off; `&mut self` ends the use of older pointers.
+        unsafe { self.try_resize(cap) }
     }
 
     /// Replaces the lane's block by `block`, which has capacity for `cap` rows. The old block is freed.

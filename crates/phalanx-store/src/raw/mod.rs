@@ -2,6 +2,7 @@
 //!
 //! - [`Lane`] is the one array type: memory for rows of one size, with a capacity and no length. [`LaneOf`] is a lane
 //!   whose rows are of one type.
+//! - [`Words`] is a list of bits in a lane.
 //! - [`Rows`] is what a dense container stores beside its keys: one typed lane here, several erased ones in a world of
 //!   components.
 //! - [`Dense`] is the dense core over an index ([`DenseIndex`]) and rows. Typed and erased containers share it.
@@ -13,14 +14,18 @@ mod cells;
 mod dense;
 mod drop_guard;
 mod lane;
+mod row;
 mod rows;
 mod vacant;
+mod words;
 
 pub use dense::{Dense, DenseIndex};
 #[doc(hidden)]
 pub use drop_guard::{DropGuard, drop_all};
 pub use lane::{Lane, LaneOf};
+pub use row::{copy_row, row_ptr, swap_row};
 pub use rows::Rows;
+pub use words::Words;
 
 pub(crate) use cells::Cells;
 pub(crate) use vacant::Vacant;

@@ -165,8 +165,7 @@ impl<X: DenseIndex, T> DenseStore<X, T> {
     }
 
     fn arrange(&mut self, order: &mut [u32]) {
-        // SAFETY: the order was made of all positions, once each, and only rearranged; there are no holes.
-        unsafe { self.core.permute(order) };
+        self.core.permute(order);
     }
 }
 

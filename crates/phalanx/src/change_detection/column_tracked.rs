@@ -35,6 +35,20 @@ pub struct ColumnTracked<L>(PhantomData<fn() -> L>);
 
 impl<L> crate::layout::sealed::Sealed for ColumnTracked<L> {}
 
+/// Implements functions of a tracked layout by those of the layout of its values, `L`.
+macro_rules! as_untracked {
+    ($(fn $name:ident$(<$a:lifetime>)?($at:ident) -> $out:ty;)*) => {$(
+        #[inline(always)]
+        unsafe fn $name$(<$a>)?(ptr: Self::Ptr, $at: usize) -> $out
+        $(where C: $a)?
+        {
+            // SAFETY: the values are in the lanes of `L`, and the contract is that of the same function of `L`.
+            unsafe { L::$name(ptr.values, $at) }
+        }
+    )*};
+}
+pub(super) use as_untracked;
+
 /// The pointers to the values of a column-tracked component, and to the lane with its change tick.
 #[derive(Clone, Copy, Debug)]
 pub struct ColumnTrackedPtr<P> {
@@ -86,40 +100,12 @@ unsafe impl<C: 'static, L: Layout<C> + Untracked> Layout<C> for ColumnTracked<L>
         L::show(value)
     }
 
-    #[inline(always)]
-    unsafe fn get<'a>(ptr: Self::Ptr, row: usize) -> L::Ref<'a>
-    where
-        C: 'a,
-    {
-        // SAFETY: the row is initialised and not written for `'a`, by the caller's contract.
-        unsafe { L::get(ptr.values, row) }
-    }
-
-    #[inline(always)]
-    unsafe fn get_mut<'a>(ptr: Self::Ptr, row: usize) -> L::Mut<'a>
-    where
-        C: 'a,
-    {
-        // SAFETY: the row is initialised and not used otherwise for `'a`, by the caller's contract.
-        unsafe { L::get_mut(ptr.values, row) }
-    }
-
-    #[inline(always)]
-    unsafe fn slice<'a>(ptr: Self::Ptr, len: usize) -> L::Slice<'a>
-    where
-        C: 'a,
-    {
-        // SAFETY: the rows are initialised and not written for `'a`, by the caller's contract.
-        unsafe { L::slice(ptr.values, len) }
-    }
-
-    #[inline(always)]
-    unsafe fn slice_mut<'a>(ptr: Self::Ptr, len: usize) -> L::SliceMut<'a>
-    where
-        C: 'a,
-    {
-        // SAFETY: the rows are initialised and not used otherwise for `'a`, by the caller's contract.
-        unsafe { L::slice_mut(ptr.values, len) }
+    as_untracked! {
+        fn get<'a>(row) -> L::Ref<'a>;
+        fn get_mut<'a>(row) -> L::Mut<'a>;
+        fn slice<'a>(len) -> L::Slice<'a>;
+        fn slice_mut<'a>(len) -> L::SliceMut<'a>;
+        fn read(row) -> C;
     }
 
     #[inline(always)]
@@ -130,12 +116,6 @@ unsafe impl<C: 'static, L: Layout<C> + Untracked> Layout<C> for ColumnTracked<L>
             L::write(ptr.values, row, value);
             set_column_tick(&*ptr.lane, ptr.now);
         }
-    }
-
-    #[inline(always)]
-    unsafe fn read(ptr: Self::Ptr, row: usize) -> C {
-        // SAFETY: the row is initialised and counts as moved out, by the caller's contract.
-        unsafe { L::read(ptr.values, row) }
     }
 
     unsafe fn write_many(ptr: Self::Ptr, row: usize, values: *const C, len: usize) {

@@ -77,12 +77,10 @@ pub(crate) use clock::{Clock, Moment, Time};
 pub use column_tracked::ColumnTracked;
 #[doc(hidden)]
 pub use column_tracked::ColumnTrackedPtr;
-#[cfg(feature = "snapshot")]
-pub(crate) use column_tracked::column_tick;
-pub(crate) use column_tracked::set_column_tick;
+pub(crate) use column_tracked::{column_tick, set_column_tick};
 #[doc(hidden)]
 pub use row_tracked::RowTrackedPtr;
-pub(crate) use row_tracked::{ComponentTicks, ticks_at};
+pub(crate) use row_tracked::{AtomicTicks, ComponentTicks, ticks_at, ticks_of};
 pub use row_tracked::{Mut, RowTracked, SliceMut};
 
 use crate::component::Component;

@@ -4,9 +4,10 @@
 //!
 //! - Each value has ticks in the same row of the next lane. They are written with the value.
 //! - Code with exclusive access to a value has exclusive access to writing its ticks.
-//! - Ticks are accessed by raw pointers only, because filters of the same query read them.
+//! - Ticks of rows in use are accessed as [`AtomicTicks`] only, because filters of the same query read them.
 #![allow(unsafe_code)]
 
+use super::column_tracked::as_untracked;
 use super::{RunTicks, Tick, Track, TracksAdditions, TracksChanges};
 use crate::layout::{Kind, Layout, Linear, Pool, Table};
 use core::fmt;
@@ -24,30 +25,6 @@ pub(crate) struct ComponentTicks {
 }
 
 impl ComponentTicks {
-    /// Sets the change tick.
-    ///
-    /// This is atomic, and so is reading it: a filter may read the ticks of a value that another thread writes.
-    ///
-    /// # Safety
-    ///
-    /// The pointer is valid, and no other code writes the ticks during the call.
-    #[inline(always)]
-    unsafe fn set_changed(ticks: *mut ComponentTicks, now: Tick) {
-        // SAFETY: the pointer is valid, by the caller's contract, and a tick has the layout of a `u32`.
-        unsafe { AtomicU32::from_ptr((&raw mut (*ticks).changed).cast()).store(now.0, Ordering::Relaxed) };
-    }
-
-    /// Returns the change tick.
-    ///
-    /// # Safety
-    ///
-    /// The pointer is valid.
-    #[inline(always)]
-    unsafe fn changed(ticks: *mut ComponentTicks) -> Tick {
-        // SAFETY: the pointer is valid, by the caller's contract, and a tick has the layout of a `u32`.
-        Tick(unsafe { AtomicU32::from_ptr((&raw mut (*ticks).changed).cast()).load(Ordering::Relaxed) })
-    }
-
     /// Returns the ticks of a value that is added now.
     #[inline(always)]
     pub(crate) fn new(now: Tick) -> ComponentTicks {
@@ -55,15 +32,77 @@ impl ComponentTicks {
     }
 }
 
-/// Returns the address of the ticks of a row, given the lane of ticks.
+/// The ticks of a value in their lane.
+///
+/// They are atomic: a filter may read the ticks of a value that another thread writes.
+#[derive(Debug)]
+#[repr(C)]
+pub(crate) struct AtomicTicks {
+    added: AtomicU32,
+    changed: AtomicU32,
+}
+
+const _: () = assert!(size_of::<AtomicTicks>() == size_of::<ComponentTicks>());
+
+impl AtomicTicks {
+    /// Creates the ticks of a value that is added now.
+    #[inline(always)]
+    pub(crate) fn new(now: Tick) -> AtomicTicks {
+        AtomicTicks { added: AtomicU32::new(now.0), changed: AtomicU32::new(now.0) }
+    }
+
+    /// Returns the tick at which the value was added.
+    #[inline(always)]
+    pub(crate) fn added(&self) -> Tick {
+        Tick(self.added.load(Ordering::Relaxed))
+    }
+
+    /// Returns the change tick.
+    #[inline(always)]
+    pub(crate) fn changed(&self) -> Tick {
+        Tick(self.changed.load(Ordering::Relaxed))
+    }
+
+    /// Sets the tick at which the value was added.
+    #[inline(always)]
+    pub(crate) fn set_added(&self, added: Tick) {
+        self.added.store(added.0, Ordering::Relaxed);
+    }
+
+    /// Sets the change tick.
+    #[inline(always)]
+    pub(crate) fn set_changed(&self, now: Tick) {
+        self.changed.store(now.0, Ordering::Relaxed);
+    }
+
+    /// Sets both ticks.
+    #[inline(always)]
+    pub(crate) fn set(&self, ticks: ComponentTicks) {
+        self.set_added(ticks.added);
+        self.set_changed(ticks.changed);
+    }
+}
+
+/// Returns the ticks of the first `len` rows, given the lane of ticks.
 ///
 /// # Safety
 ///
-/// It is a lane of ticks, and the row is within its capacity.
+/// It is a lane of ticks. The rows are initialised, and only read and written as [`AtomicTicks`] while the slice lives.
 #[inline(always)]
-pub(crate) unsafe fn ticks_at(lane: &Lane, row: usize) -> *mut ComponentTicks {
-    // SAFETY: the lane has rows of ticks, and the row is within its capacity, by the caller's contract.
-    unsafe { lane.ptr().cast::<ComponentTicks>().as_ptr().add(row) }
+pub(crate) unsafe fn ticks_of(lane: &Lane, len: usize) -> &[AtomicTicks] {
+    // SAFETY: the lane has rows of ticks, and these are initialised, by the caller's contract.
+    unsafe { core::slice::from_raw_parts(lane.ptr().cast().as_ptr(), len) }
+}
+
+/// Returns the ticks of a row, given the lane of ticks.
+///
+/// # Safety
+///
+/// It is a lane of ticks. The row is initialised, and only read and written as [`AtomicTicks`] while the reference lives.
+#[inline(always)]
+pub(crate) unsafe fn ticks_at(lane: &Lane, row: usize) -> &AtomicTicks {
+    // SAFETY: the lane has rows of ticks, and this one is initialised, by the caller's contract.
+    unsafe { lane.ptr().cast::<AtomicTicks>().add(row).as_ref() }
 }
 
 /// The layout of components with `track = "row"`: values are stored as in `L`, with a lane of ticks after them.
@@ -76,7 +115,7 @@ impl<L> crate::layout::sealed::Sealed for RowTracked<L> {}
 #[derive(Clone, Copy, Debug)]
 pub struct RowTrackedPtr<P> {
     values: P,
-    ticks: NonNull<ComponentTicks>,
+    ticks: NonNull<AtomicTicks>,
     run: RunTicks,
 }
 
@@ -100,39 +139,27 @@ pub struct RowTrackedPtr<P> {
 /// ```
 pub struct Mut<'a, C> {
     value: &'a mut C,
-    /// A raw pointer, because filters of the same query read the ticks.
-    ticks: NonNull<ComponentTicks>,
+    ticks: &'a AtomicTicks,
     run: RunTicks,
 }
 
-// SAFETY: exclusive access to the value includes writing its ticks, so a `Mut` is like a `&mut C`.
-unsafe impl<C: Send> Send for Mut<'_, C> {}
-// SAFETY: a shared `Mut` only reads the value and its ticks.
-unsafe impl<C: Sync> Sync for Mut<'_, C> {}
-
 impl<C> Mut<'_, C> {
-    fn ticks(&self) -> ComponentTicks {
-        // SAFETY: the ticks live as long as the value, and only this `Mut` writes them.
-        unsafe { self.ticks.read() }
-    }
-
     /// Returns `true` if the value was added since the previous run of the query's state.
     ///
     /// Without a state it is `true` for values that were added since [`World::clear_trackers`](crate::World::clear_trackers).
     pub fn is_added(&self) -> bool {
-        self.run.is_new(self.ticks().added)
+        self.run.is_new(self.ticks.added())
     }
 
     /// Returns `true` if the value was changed since the previous run of the query's state, or through this `Mut`.
     pub fn is_changed(&self) -> bool {
-        self.run.is_new(self.ticks().changed)
+        self.run.is_new(self.ticks.changed())
     }
 
     /// Sets the change tick of the value.
     #[inline(always)]
     pub fn set_changed(&mut self) {
-        // SAFETY: the ticks live as long as the value, and only this `Mut` writes them.
-        unsafe { ComponentTicks::set_changed(self.ticks.as_ptr(), self.run.now) };
+        self.ticks.set_changed(self.run.now);
     }
 
     /// Returns the value mutably, without recording a change.
@@ -170,21 +197,15 @@ impl<C: fmt::Debug> fmt::Debug for Mut<'_, C> {
 /// and [`iter_mut`](SliceMut::iter_mut) yield [`Mut`]s, which record changes one by one.
 pub struct SliceMut<'a, C> {
     values: &'a mut [C],
-    ticks: NonNull<ComponentTicks>,
+    ticks: &'a [AtomicTicks],
     run: RunTicks,
 }
-
-// SAFETY: exclusive access to the values includes writing their ticks, so it is like a `&mut [C]`.
-unsafe impl<C: Send> Send for SliceMut<'_, C> {}
-// SAFETY: a shared `SliceMut` only reads the values.
-unsafe impl<C: Sync> Sync for SliceMut<'_, C> {}
 
 impl<'a, C> SliceMut<'a, C> {
     /// Returns all values mutably, and sets the change tick of each.
     pub fn all(&mut self) -> &mut [C] {
-        for row in 0..self.values.len() {
-            // SAFETY: there are as many ticks as values, and only this `SliceMut` writes them.
-            unsafe { ComponentTicks::set_changed(self.ticks.add(row).as_ptr(), self.run.now) };
+        for ticks in self.ticks {
+            ticks.set_changed(self.run.now);
         }
         self.values
     }
@@ -196,19 +217,13 @@ impl<'a, C> SliceMut<'a, C> {
 
     /// Returns the value at a row mutably.
     pub fn get_mut(&mut self, row: usize) -> Option<Mut<'_, C>> {
-        let value = self.values.get_mut(row)?;
-        // SAFETY: the row exists, and there are as many ticks as values.
-        Some(Mut { value, ticks: unsafe { self.ticks.add(row) }, run: self.run })
+        Some(Mut { value: self.values.get_mut(row)?, ticks: &self.ticks[row], run: self.run })
     }
 
     /// Returns an iterator over the values, mutably.
     pub fn iter_mut(&mut self) -> impl ExactSizeIterator<Item = Mut<'_, C>> {
-        let (ticks, run) = (self.ticks, self.run);
-        self.values.iter_mut().enumerate().map(move |(row, value)| {
-            // SAFETY: the row exists, and there are as many ticks as values.
-            let ticks = unsafe { ticks.add(row) };
-            Mut { value, ticks, run }
-        })
+        let run = self.run;
+        self.values.iter_mut().zip(self.ticks).map(move |(value, ticks)| Mut { value, ticks, run })
     }
 }
 
@@ -278,29 +293,26 @@ where
         value
     }
 
-    #[inline(always)]
-    unsafe fn get<'a>(ptr: Self::Ptr, row: usize) -> &'a C {
-        // SAFETY: the row is initialised and not written for `'a`, by the caller's contract.
-        unsafe { L::get(ptr.values, row) }
+    as_untracked! {
+        fn get<'a>(row) -> &'a C;
+        fn slice<'a>(len) -> &'a [C];
+        fn read(row) -> C;
     }
 
     #[inline(always)]
     unsafe fn get_mut<'a>(ptr: Self::Ptr, row: usize) -> Mut<'a, C> {
         // SAFETY: the row is initialised and not used otherwise for `'a`, by the caller's contract. There are as many ticks as
         // values.
-        unsafe { Mut { value: L::get_mut(ptr.values, row), ticks: ptr.ticks.add(row), run: ptr.run } }
-    }
-
-    #[inline(always)]
-    unsafe fn slice<'a>(ptr: Self::Ptr, len: usize) -> &'a [C] {
-        // SAFETY: the rows are initialised and not written for `'a`, by the caller's contract.
-        unsafe { L::slice(ptr.values, len) }
+        unsafe { Mut { value: L::get_mut(ptr.values, row), ticks: ptr.ticks.add(row).as_ref(), run: ptr.run } }
     }
 
     #[inline(always)]
     unsafe fn slice_mut<'a>(ptr: Self::Ptr, len: usize) -> SliceMut<'a, C> {
         // SAFETY: the rows are initialised and not used otherwise for `'a`, by the caller's contract.
-        unsafe { SliceMut { values: L::slice_mut(ptr.values, len), ticks: ptr.ticks, run: ptr.run } }
+        unsafe {
+            let ticks = core::slice::from_raw_parts(ptr.ticks.as_ptr(), len);
+            SliceMut { values: L::slice_mut(ptr.values, len), ticks, run: ptr.run }
+        }
     }
 
     #[inline(always)]
@@ -308,21 +320,15 @@ where
         // SAFETY: the row is within the capacity of both lanes and no value is there, by the caller's contract.
         unsafe {
             L::write(ptr.values, row, value);
-            ptr.ticks.add(row).write(ComponentTicks::new(ptr.run.now));
+            ptr.ticks.add(row).write(AtomicTicks::new(ptr.run.now));
         }
-    }
-
-    #[inline(always)]
-    unsafe fn read(ptr: Self::Ptr, row: usize) -> C {
-        // SAFETY: the row is initialised and counts as moved out, by the caller's contract.
-        unsafe { L::read(ptr.values, row) }
     }
 
     #[inline(always)]
     unsafe fn replace(ptr: Self::Ptr, row: usize, value: C) -> C {
         // SAFETY: the row is initialised, and no other code uses it or its ticks, by the caller's contract.
         unsafe {
-            ComponentTicks::set_changed(ptr.ticks.add(row).as_ptr(), ptr.run.now);
+            ptr.ticks.add(row).as_ref().set_changed(ptr.run.now);
             L::replace(ptr.values, row, value)
         }
     }
@@ -336,8 +342,8 @@ where
     #[inline(always)]
     unsafe fn changed(lanes: *const Lane, row: usize, _: RunTicks) -> Tick {
         // SAFETY: the lanes are the component's and the row is in use, by the caller's contract. The second lane is that of the
-        // ticks. They are read through a raw pointer, because items of the same query may write them.
-        unsafe { ComponentTicks::changed(ticks_at(&*lanes.add(1), row)) }
+        // ticks, which only queries may write meanwhile.
+        unsafe { ticks_at(&*lanes.add(1), row).changed() }
     }
 }
 
@@ -348,8 +354,8 @@ where
 {
     #[inline(always)]
     unsafe fn added(lanes: *const Lane, row: usize, _: RunTicks) -> Tick {
-        // SAFETY: the lanes are the component's and the row is in use, by the caller's contract. The tick of an addition is
-        // written only with exclusive access to the world.
-        unsafe { (*ticks_at(&*lanes.add(1), row)).added }
+        // SAFETY: the lanes are the component's and the row is in use, by the caller's contract. The second lane is that of the
+        // ticks, which only queries may write meanwhile.
+        unsafe { ticks_at(&*lanes.add(1), row).added() }
     }
 }

@@ -48,6 +48,8 @@
 mod spec;
 
 pub use crate::sparse::{GroupError, PoolError};
+#[doc(hidden)]
+pub use spec::Member;
 pub use spec::{GroupSpec, Members, Observed, Owned};
 
 use crate::alloc::{try_vec, unwrap_alloc};
@@ -117,7 +119,10 @@ impl<'w, S: GroupSpec> Parts<'w, S> {
     unsafe fn item(self, at: usize) -> S::Item<'w> {
         // SAFETY: members have all that is required, and what is owned is at their position. The values are not
         // written, by the caller's contract.
-        unsafe { S::item(S::Owned::refs(self.owned, at), S::Observed::refs_of(self.observed, self.slots[at].index())) }
+        unsafe {
+            let slot = Member::Slot(self.slots[at].index());
+            S::item(S::Owned::refs(self.owned, Member::Position(at)), S::Observed::refs(self.observed, slot))
+        }
     }
 
     /// Returns the values of the member at a position, for writing.
@@ -130,7 +135,8 @@ impl<'w, S: GroupSpec> Parts<'w, S> {
         // SAFETY: members have all that is required, and what is owned is at their position. No component is named
         // twice, and the values are not used otherwise, by the caller's contract.
         unsafe {
-            S::item_mut(S::Owned::muts(self.owned, at), S::Observed::muts_of(self.observed, self.slots[at].index()))
+            let slot = Member::Slot(self.slots[at].index());
+            S::item_mut(S::Owned::muts(self.owned, Member::Position(at)), S::Observed::muts(self.observed, slot))
         }
     }
 }
@@ -310,8 +316,7 @@ impl<S: GroupSpec> Group<S> {
         // SAFETY: positions of the group are less than the number of members, and the world is borrowed.
         let item = |at: u32| unsafe { parts.item(at as usize) };
         let mut order = world.storage.sparse.try_sorted_positions(group, |a, b| compare(item(a), item(b)))?;
-        // SAFETY: these are the sorted positions of the group, which has not changed since.
-        unsafe { world.storage.sparse.try_reorder_group(self.id, &mut order)? };
+        world.storage.sparse.try_reorder_group(self.id, &mut order)?;
         world.storage.restructured();
         Ok(())
     }

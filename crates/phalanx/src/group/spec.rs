@@ -105,6 +105,16 @@ spec! {
         'a (O::Refs<'a>, V::Refs<'a>), (O::Muts<'a>, V::Muts<'a>), |owned, observed| (owned, observed);
 }
 
+/// A member of a group: by its position in storages that the group owns, or by its slot.
+#[doc(hidden)]
+#[derive(Clone, Copy, Debug)]
+pub enum Member {
+    /// The position of its values.
+    Position(usize),
+    /// The index of its slot.
+    Slot(u32),
+}
+
 /// Components of a group: one, or a tuple of them.
 ///
 /// # Safety
@@ -128,45 +138,29 @@ pub unsafe trait Members: Bundle {
     #[doc(hidden)]
     fn find(world: &World) -> Option<Self::Found<'_>>;
 
-    /// Returns the values in a row of all storages.
-    ///
-    /// # Safety
-    ///
-    /// The rows are in use, and not written while the items live.
-    #[doc(hidden)]
-    unsafe fn refs<'w>(found: Self::Found<'w>, row: usize) -> Self::Refs<'w>;
-
-    /// Returns the values in a row of all storages, for writing.
-    ///
-    /// # Safety
-    ///
-    /// The rows are in use, and not used otherwise while the items live.
-    #[doc(hidden)]
-    unsafe fn muts<'w>(found: Self::Found<'w>, row: usize) -> Self::Muts<'w>;
-
-    /// Returns the values of a slot.
+    /// Returns the values of a member in all storages.
     ///
     /// # Panics
     ///
-    /// Panics if the slot lacks a component.
+    /// Panics if the member is given by its slot, and lacks a component.
     ///
     /// # Safety
     ///
-    /// The values are not written while the items live.
+    /// A position is in use in all storages. The values are not written while the items live.
     #[doc(hidden)]
-    unsafe fn refs_of<'w>(found: Self::Found<'w>, slot: u32) -> Self::Refs<'w>;
+    unsafe fn refs<'w>(found: Self::Found<'w>, member: Member) -> Self::Refs<'w>;
 
-    /// Returns the values of a slot, for writing.
+    /// Returns the values of a member in all storages, for writing.
     ///
     /// # Panics
     ///
-    /// Panics if the slot lacks a component.
+    /// Panics if the member is given by its slot, and lacks a component.
     ///
     /// # Safety
     ///
-    /// The values are not used otherwise while the items live.
+    /// A position is in use in all storages. The values are not used otherwise while the items live.
     #[doc(hidden)]
-    unsafe fn muts_of<'w>(found: Self::Found<'w>, slot: u32) -> Self::Muts<'w>;
+    unsafe fn muts<'w>(found: Self::Found<'w>, member: Member) -> Self::Muts<'w>;
 
     /// Returns the first `len` values of all storages.
     ///
@@ -207,12 +201,15 @@ impl<C: Component> fmt::Debug for Found<'_, C> {
 }
 
 impl<C: Component> Found<'_, C> {
-    /// Returns the row of a slot's value.
+    /// Returns the row of a member's value.
     #[inline(always)]
-    fn row(&self, slot: u32) -> usize {
-        match self.storage.row(slot) {
-            Some(row) => row as usize,
-            None => unreachable!("members have what their group requires"),
+    fn row_of(&self, member: Member) -> usize {
+        match member {
+            Member::Position(at) => at,
+            Member::Slot(slot) => match self.storage.row(slot) {
+                Some(row) => row as usize,
+                None => unreachable!("members have what their group requires"),
+            },
         }
     }
 }
@@ -236,31 +233,19 @@ unsafe impl<C: Component> Members for C {
     }
 
     #[inline(always)]
-    unsafe fn refs<'w>(found: Self::Found<'w>, row: usize) -> Self::Refs<'w> {
-        // SAFETY: the row is in use and not written, by the caller's contract.
-        unsafe { C::Layout::get(found.ptr, row) }
+    unsafe fn refs<'w>(found: Self::Found<'w>, member: Member) -> Self::Refs<'w> {
+        // SAFETY: the row of a value is in use, and so is a position, by the caller's contract. It is not written, by the same.
+        unsafe { C::Layout::get(found.ptr, found.row_of(member)) }
     }
 
     #[inline(always)]
-    unsafe fn muts<'w>(found: Self::Found<'w>, row: usize) -> Self::Muts<'w> {
-        // SAFETY: the lanes are those of the component. The row is in use and not used otherwise, by the caller's
-        // contract.
+    unsafe fn muts<'w>(found: Self::Found<'w>, member: Member) -> Self::Muts<'w> {
+        // SAFETY: the lanes are those of the component. The row of a value is in use, and so is a position, by the caller's
+        // contract. It is not used otherwise, by the same.
         unsafe {
             C::Layout::touch(found.storage.values().lane(), found.now);
-            C::Layout::get_mut(found.ptr, row)
+            C::Layout::get_mut(found.ptr, found.row_of(member))
         }
-    }
-
-    #[inline(always)]
-    unsafe fn refs_of<'w>(found: Self::Found<'w>, slot: u32) -> Self::Refs<'w> {
-        // SAFETY: the row of a value is in use. It is not written, by the caller's contract.
-        unsafe { Self::refs(found, found.row(slot)) }
-    }
-
-    #[inline(always)]
-    unsafe fn muts_of<'w>(found: Self::Found<'w>, slot: u32) -> Self::Muts<'w> {
-        // SAFETY: the row of a value is in use. It is not used otherwise, by the caller's contract.
-        unsafe { Self::muts(found, found.row(slot)) }
     }
 
     #[inline(always)]
@@ -304,10 +289,8 @@ macro_rules! tuple_members {
                 Some(($($name::find(world)?,)*))
             }
 
-            tuple_members!(@function [$($name)*] refs(row: usize) -> Refs);
-            tuple_members!(@function [$($name)*] muts(row: usize) -> Muts);
-            tuple_members!(@function [$($name)*] refs_of(slot: u32) -> Refs);
-            tuple_members!(@function [$($name)*] muts_of(slot: u32) -> Muts);
+            tuple_members!(@function [$($name)*] refs(member: Member) -> Refs);
+            tuple_members!(@function [$($name)*] muts(member: Member) -> Muts);
             tuple_members!(@function [$($name)*] slices(len: usize) -> Slices);
             tuple_members!(@function [$($name)*] slices_mut(len: usize) -> SlicesMut);
         }

@@ -64,8 +64,7 @@ impl Arena {
     pub(crate) unsafe fn at(&self, offset: usize, layout: Layout) -> *mut u8 {
         match layout.size() {
             0 => core::ptr::without_provenance_mut(layout.align()),
-            // SAFETY: within the block.
-            _ => unsafe { self.base.as_ptr().add(offset) },
+            _ => self.base.as_ptr().wrapping_add(offset),
         }
     }
 
@@ -127,8 +126,10 @@ impl Arena {
     }
 
     fn layout(&self) -> Layout {
-        // SAFETY: the size and the alignment were checked when the block was allocated.
-        unsafe { Layout::from_size_align_unchecked(self.cap, self.align) }
+        match Layout::from_size_align(self.cap, self.align) {
+            Ok(layout) => layout,
+            Err(_) => unreachable!("the layout of a block that was allocated"),
+        }
     }
 }
 

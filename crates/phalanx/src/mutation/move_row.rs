@@ -5,10 +5,11 @@ use super::displaced::Displaced;
 use super::reserve::Reserved;
 use crate::bundle::BundlePtr;
 use crate::bundle_info::Edge;
-use crate::storage::table::{Keep, copy_row, row_ptr, swap_row};
+use crate::storage::table::Keep;
 use crate::storage::{Location, Storage};
 use core::ops::Range;
 use phalanx_store::Entity;
+use phalanx_store::raw::{copy_row, row_ptr, swap_row};
 
 impl Storage {
     /// Moves the row of a slot along an edge. If the edge leads to the same table, the new values replace those of the row.

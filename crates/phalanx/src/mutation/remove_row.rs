@@ -4,7 +4,7 @@
 use super::displaced::{Displaced, InPlace};
 use super::reserve::Reserved;
 use crate::journal::RowName;
-use crate::rows::Row;
+use crate::rows::{ExtraRow, Row};
 use crate::storage::table::Keep;
 use crate::storage::{Location, Storage};
 use phalanx_store::Entity;
@@ -24,8 +24,7 @@ impl Storage {
         let shows = !D::MOVED_OUT && self.journal.is_active();
         let name = if shows { self.row_name(slot) } else { RowName::main(slot) };
         if slot.is_row() {
-            // SAFETY: it is an extra row, and alive by the caller's contract.
-            unsafe { self.unlink(slot.index()) };
+            self.unlink(slot.index());
         }
         let displaced_values = self.sparse.displaced_values.len();
         self.entities.release(slot);
@@ -67,14 +66,15 @@ impl Storage {
     /// - The token is of a reservation for this commit, and no other commit has used the capacity since.
     pub(crate) unsafe fn remove_entity<D: Displaced>(&mut self, reserved: Reserved, entity: Entity, out: &mut D) {
         while self.rows.owns(entity.index()) {
-            // SAFETY: the first row of an entity is an extra row, and alive. The sink has capacity, by the caller's contract.
-            unsafe {
-                let (Row(slot), ..) = self.extra_row(self.rows.first[&entity.index()]);
-                self.remove_row(reserved, slot, self.location_unchecked(slot), out);
-            }
+            let first = self.rows.first.get(&entity.index()).and_then(|first| self.find_extra_row(*first));
+            let found = first.and_then(|ExtraRow { row: Row(slot), .. }| Some((slot, self.find_location(slot)?)));
+            let Some((slot, at)) = found else { unreachable!("an owner has extra rows") };
+            // SAFETY: the extra row is alive and at its location. The sink has capacity, by the caller's contract.
+            unsafe { self.remove_row(reserved, slot, at, out) };
         }
+        let Some(at) = self.find_location(entity) else { return };
         // SAFETY: the entity is alive, and has no extra rows any more. The sink has capacity, by the caller's contract.
-        unsafe { self.remove_row(reserved, entity, self.location_unchecked(entity), out) };
+        unsafe { self.remove_row(reserved, entity, at, out) };
     }
 
     /// Removes an entity that has no components and no extra rows. The caller has reserved its journal entries.

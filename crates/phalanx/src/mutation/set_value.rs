@@ -18,7 +18,7 @@ impl Storage {
         // SAFETY: the lanes are those of the component and the row is in use, by the caller's contract. The storage is borrowed
         // exclusively.
         unsafe {
-            set_row_dirty::<C>(lane, row);
+            set_row_dirty::<C, false>(lane, row);
             C::Layout::replace(C::Layout::ptr(lane, RunTicks::of::<C>(&raw const self.sparse.clock)), row, value)
         }
     }

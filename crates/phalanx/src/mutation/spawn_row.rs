@@ -129,26 +129,19 @@ impl Storage {
         // SAFETY: handles of extra rows stay in tables and in `Row`, which does not show them.
         let slot = unsafe { self.entities.alloc_row() };
         let (index, owner_index) = (slot.index(), owner.index());
-        // SAFETY: the capacity for the row is reserved, and the table has the lanes of the reserved component.
-        unsafe {
-            let table = &self.tables[table as usize];
-            let (lanes, row) = (table.row_lanes().unwrap_unchecked(), table.len as usize);
-            lanes.owners.add(row).write(owner);
-            lanes.labels.add(row).write(label);
-            lanes.links.add(row).write(Link { prev: index, next: NONE });
-        }
+        let rows = &mut self.tables[table as usize];
+        rows.write_name(rows.len, owner, label, Link { prev: index, next: NONE });
         // SAFETY: the slot was allocated above, and all lanes of the row are written.
         unsafe { self.spawn_row_of::<false>(reserved, slot, table, sparse) };
         self.rows.by_name.insert((owner_index, label), index);
-        match self.rows.first.get(&owner_index) {
+        match self.rows.first.get(&owner_index).and_then(|first| self.find_extra_row(*first)) {
             None => self.rows.begin(owner_index, index),
-            // SAFETY: the slots that the maps and the links name are extra rows, and so is the new one.
-            Some(&first) => unsafe {
-                let last = (*self.link(first)).prev;
-                (*self.link(last)).next = index;
-                (*self.link(first)).prev = index;
-                (*self.link(index)).prev = last;
-            },
+            Some(first) => {
+                let last = first.link.prev;
+                self.update_link(last, |last| last.next = index);
+                self.update_link(first.row.0.index(), |first| first.prev = index);
+                self.update_link(index, |new| new.prev = last);
+            }
         }
         if RECORD {
             self.record_spawn(slot);

@@ -12,9 +12,10 @@ use crate::component::{ComponentId, DropFn};
 use crate::journal::{Journal, MovedValues, ValuePtr};
 use crate::sparse::{SparseStorage, SparseStorages};
 use crate::storage::Storage;
-use crate::storage::table::{ALIGNED_FOR_ALL, Column, Table, copy_row, row_ptr};
+use crate::storage::table::{ALIGNED_FOR_ALL, Column, Table};
 use core::alloc::Layout;
 use phalanx_store::AllocError;
+use phalanx_store::raw::{copy_row, row_ptr};
 
 // SAFETY: the values that it owns are components, which are `Send` and `Sync`.
 unsafe impl Send for Stash {}

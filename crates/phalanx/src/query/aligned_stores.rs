@@ -1,13 +1,11 @@
 //! Stores whose rows have the same positions, so that a query iterates over them like over a table.
-#![allow(unsafe_code)]
 
 use super::visited_row::ColumnPtr;
-use crate::change_detection::RunTicks;
-use crate::component::{Component, ComponentId};
-use crate::layout::Layout;
+use crate::component::ComponentId;
 use crate::world::World;
 use core::fmt;
 use phalanx_store::Entity;
+use phalanx_store::raw::Lane;
 
 /// Stores whose rows have the same positions, and what is known of all these rows.
 ///
@@ -42,19 +40,10 @@ impl AlignedStores<'_> {
         self.world.storage.sparse.storage_id(id).is_some_and(|number| sparse.contains(&number))
     }
 
-    /// Returns the values of a component, if its store is one of them.
-    ///
-    /// # Safety
-    ///
-    /// The id is that of `C` in this world, or one that no component of it has.
-    pub(super) unsafe fn values<C: Component>(
-        &self,
-        id: ComponentId,
-        ticks: RunTicks,
-    ) -> Option<<C::Layout as Layout<C>>::Ptr> {
+    /// Returns the first lane of a component, if its store is one of them.
+    pub(super) fn lane(&self, id: ComponentId) -> Option<*const Lane> {
         let store = self.world.storage.sparse.of(id).filter(|_| self.is_one(id, self.owned))?;
-        // SAFETY: the id is that of `C`, by the caller's contract, and so are the lanes.
-        Some(unsafe { C::Layout::ptr(store.values().lane(), ticks) })
+        Some(store.values().lane().cast_const())
     }
 }
 

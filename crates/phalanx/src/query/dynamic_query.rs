@@ -4,7 +4,7 @@
 use super::QueryData;
 use super::dynamic_row::{Asked, Rows};
 use super::terms::set_column_tick;
-use crate::change_detection::{Track, ticks_at};
+use crate::change_detection::{RunTicks, Track};
 use crate::component::{Component, ComponentId, ComponentInfo};
 use crate::error::ComponentError;
 use crate::layout::{Kind, Layout};
@@ -351,7 +351,7 @@ impl<'w> DynamicTable<'w> {
         }
         // SAFETY: the table has the component, its rows are in use, and nothing writes them: this query does not, and others
         // cannot while the world is borrowed.
-        unsafe { Ok(C::Layout::slice(self.ptr::<C>(), self.len())) }
+        unsafe { Ok(C::Layout::slice(C::Layout::ptr(self.lane::<C>(), self.ticks()), self.len())) }
     }
 
     /// Takes the column of a component that the query writes.
@@ -365,7 +365,7 @@ impl<'w> DynamicTable<'w> {
         self.take(at)?;
         // SAFETY: the table has the component, and its rows are in use. Nothing else uses them: a component that is written is
         // named once, and its column is taken once.
-        unsafe { Ok(C::Layout::slice_mut(self.ptr::<C>(), self.len())) }
+        unsafe { Ok(C::Layout::slice_mut(C::Layout::ptr(self.lane::<C>(), self.ticks()), self.len())) }
     }
 
     /// Returns the lanes of a column that the query reads: one, one for each field, or none without data.
@@ -394,12 +394,7 @@ impl<'w> DynamicTable<'w> {
         self.take(at)?;
         let info = self.world.storage.components.info(id);
         if info.track == Track::Row {
-            // SAFETY: the table has the component, whose last lane has the change ticks of its rows. Nothing else uses them: the
-            // column is taken once.
-            unsafe {
-                let lane = &*self.world.storage.lane(id, self.number).add(info.value_lanes());
-                (0..self.len()).for_each(|row| (*ticks_at(lane, row)).changed = self.world.change_tick());
-            }
+            self.world.storage.tables[self.number as usize].set_changed_ticks(id, self.world.change_tick());
         }
         Ok(self.raw(id))
     }
@@ -435,42 +430,38 @@ impl<'w> DynamicTable<'w> {
         })
     }
 
-    /// Returns the values of a component.
-    ///
-    /// # Safety
-    ///
-    /// The table has the component.
-    unsafe fn ptr<C: Component>(&self) -> <C::Layout as Layout<C>>::Ptr {
-        let lanes = self.world.storage.lane(self.world.storage.components.id::<C>(), self.number);
-        // SAFETY: the table has the component, by the caller's contract, so the directory points at its lanes.
-        unsafe { C::Layout::ptr(lanes, self.world.storage.run_ticks()) }
+    /// Returns the first lane of a component, or null if the table does not have it.
+    fn lane<C: Component>(&self) -> *const Lane {
+        self.world.storage.lane(self.world.storage.components.id::<C>(), self.number)
+    }
+
+    fn ticks(&self) -> RunTicks {
+        self.world.storage.run_ticks()
     }
 
     /// Returns the lanes of a component that is one of the columns.
     fn raw(&self, id: ComponentId) -> impl ExactSizeIterator<Item = RawLane> + use<'w> {
-        let first = self.world.storage.lane(id, self.number);
-        // SAFETY: the table has the component, and all its rows are in use.
-        unsafe { RawLane::of(self.world.storage.components.info(id), first, 0, self.len()) }
+        let lanes = self.world.storage.lanes_in(id, self.number).unwrap_or(&[]);
+        RawLane::of(self.world.storage.components.info(id), lanes, 0, self.len())
     }
 }
 
 impl RawLane {
     /// Returns the lanes of values of a component, `len` values of each from a row on.
     ///
-    /// # Safety
+    /// # Panics
     ///
-    /// `first` is the first of the component's lanes in a world that is borrowed for `'w`. The rows are in use.
-    pub(super) unsafe fn of(
+    /// Panics if a lane does not have as many rows.
+    pub(super) fn of<'a>(
         info: &ComponentInfo,
-        first: *const Lane,
-        row: usize,
+        lanes: &'a [Lane],
+        row: u32,
         len: usize,
-    ) -> impl ExactSizeIterator<Item = RawLane> + use<'_> {
-        info.lanes[..info.value_lanes()].iter().enumerate().map(move |(at, &layout)| {
-            // SAFETY: the lanes are the component's, by the caller's contract, so they are side by side, and the row is in
-            // use. Their headers do not change while the world is borrowed.
-            let ptr = unsafe { (*first.add(at)).ptr().add(row * layout.size()) };
-            RawLane { ptr, layout, len }
+    ) -> impl ExactSizeIterator<Item = RawLane> + use<'a> {
+        lanes[..info.value_lanes()].iter().map(move |lane| {
+            assert!(row as usize + len <= lane.capacity() as usize, "rows that a lane does not have");
+            let Some(ptr) = NonNull::new(lane.row(row)) else { unreachable!("a lane is not at zero") };
+            RawLane { ptr, layout: lane.row_layout(), len }
         })
     }
 }

@@ -8,6 +8,7 @@ use super::lookup::item_of;
 use super::sparse_iter::SparseIter;
 use super::{
     Access, AlignedStores, Candidate, ItemRef, ItemRow, ItemRows, Mismatch, QueryData, ReadOnlyQueryData, VisitedRow,
+    WorldView,
 };
 use crate::component::{Component, ComponentId, Components};
 use crate::layout::{ComponentRef, Kind, Layout};
@@ -16,7 +17,6 @@ use crate::signature::Signature;
 use crate::world::World;
 use core::fmt;
 use core::marker::PhantomData;
-use core::ptr::NonNull;
 use phalanx_store::Entity;
 use phalanx_store::raw::Lane;
 use std::sync::Arc;
@@ -56,7 +56,7 @@ unsafe impl QueryData for Rows {
     type Chunk<'w> = ();
     type State = Option<Arc<Asked>>;
     type Fetch = ();
-    type View = NonNull<World>;
+    type View = WorldView;
     const IS_DENSE: bool = false;
     const NEEDS_LOCATION: bool = true;
 
@@ -96,13 +96,12 @@ unsafe impl QueryData for Rows {
         None
     }
 
-    unsafe fn view(_: &Self::State, world: &World, _: Option<ComponentId>) -> NonNull<World> {
-        NonNull::from(world)
+    unsafe fn view(_: &Self::State, world: &World, _: Option<ComponentId>) -> WorldView {
+        WorldView::new(world)
     }
 
-    fn matches_row(state: &Self::State, view: NonNull<World>, row: VisitedRow) -> bool {
-        // SAFETY: the view is used while the world is borrowed, by the contract of `view`.
-        let storage = unsafe { &view.as_ref().storage };
+    fn matches_row(state: &Self::State, view: WorldView, row: VisitedRow) -> bool {
+        let storage = &view.of(&row).storage;
         let is_in_sparse = |(id, kind): &(ComponentId, Kind)| {
             let has = || storage.sparse.of(*id).is_some_and(|sparse| sparse.row(row.index()).is_some());
             (*kind != Kind::Table).then(has)
@@ -114,7 +113,7 @@ unsafe impl QueryData for Rows {
         })
     }
 
-    fn at<'w>(state: &Self::State, view: NonNull<World>, row: ItemRef<'w>) -> Option<VisitedRow> {
+    fn at<'w>(state: &Self::State, view: WorldView, row: ItemRef<'w>) -> Option<VisitedRow> {
         Rows::matches_row(state, view, row.row()).then_some(row.row())
     }
 
@@ -315,7 +314,7 @@ impl<'w> DynamicRow<'w, '_> {
         // SAFETY: the lanes are the component's, whose id was found by its type, and the row is in use. Nothing else uses the
         // value: a component that is written is named once and taken once. Rows may be sent to other threads, which take
         // theirs at the same time: all of them here, as the query has the world exclusively.
-        unsafe { Ok(ComponentRef::<C>::new(lanes, row).get_mut_shared(&self.world.storage.sparse.clock)) }
+        unsafe { Ok(ComponentRef::<C>::new(lanes, row).get_mut::<true>(&self.world.storage.sparse.clock)) }
     }
 
     /// Returns the lanes of a component that the query reads, each with the one value of this row.
@@ -324,9 +323,8 @@ impl<'w> DynamicRow<'w, '_> {
     ///
     /// Returns the errors of [`get`](DynamicRow::get), and [`DynamicError::NoSuchComponent`].
     pub fn lanes(&self, id: ComponentId) -> Result<impl ExactSizeIterator<Item = RawLane> + use<'w>, DynamicError> {
-        let (lanes, row) = self.read(id, self.name(id)?)?;
-        // SAFETY: the lanes are the component's, in a world that is borrowed for `'w`, and the row is in use.
-        Ok(unsafe { RawLane::of(self.world.storage.components.info(id), lanes, row, 1) })
+        self.read(id, self.name(id)?)?;
+        Ok(self.raw(id))
     }
 
     /// Takes the lanes of a component that the query writes.
@@ -338,12 +336,17 @@ impl<'w> DynamicRow<'w, '_> {
         &mut self,
         id: ComponentId,
     ) -> Result<impl ExactSizeIterator<Item = RawLane> + use<'w>, DynamicError> {
-        let (lanes, row) = self.take(id, self.name(id)?)?;
+        self.take(id, self.name(id)?)?;
         self.world.storage.touch_component(id, |_| true);
-        // SAFETY: the query has the world exclusively, and no other row has these change ticks.
-        unsafe { Candidate::of_row(self.world, self.row, None).mark_written(id) };
-        // SAFETY: the lanes are the component's, in a world that is borrowed for `'w`, and the row is in use.
-        Ok(unsafe { RawLane::of(self.world.storage.components.info(id), lanes, row, 1) })
+        Candidate::of_row(self.world, self.row, None).mark_written(id);
+        Ok(self.raw(id))
+    }
+
+    /// Returns the lanes of a component, each with the one value of this row. There are none if the row does not have it.
+    fn raw(&self, id: ComponentId) -> impl ExactSizeIterator<Item = RawLane> + use<'w> {
+        let found = Candidate::of_row(self.world, self.row, None).value_lanes(id);
+        let (info, (lanes, row)) = (self.world.storage.components.info(id), found.unwrap_or((&[], 0)));
+        RawLane::of(info, lanes, row, 1)
     }
 
     fn name(&self, id: ComponentId) -> Result<&'static str, DynamicError> {

@@ -12,6 +12,7 @@ use crate::world::{Location, World};
 use core::fmt;
 use core::mem::MaybeUninit;
 use core::ptr::NonNull;
+use phalanx_store::Entity;
 use phalanx_store::raw::Lane;
 
 type Ptr<C> = <<C as Component>::Layout as Layout<C>>::Ptr;
@@ -133,21 +134,17 @@ pub struct Candidate<'w> {
 }
 
 impl<'w> Candidate<'w> {
-    /// Returns the row of a slot, of which one component may be known to be there.
-    ///
-    /// # Safety
-    ///
-    /// The slot is in use, by an entity or by an extra row.
-    #[inline(always)]
-    pub(crate) unsafe fn new(world: &'w World, slot: u32, known: Option<ComponentId>) -> Candidate<'w> {
-        Candidate { world, slot, known }
+    /// Returns the row of an entity, or an extra row. Returns `None` if it is not alive.
+    #[inline]
+    pub(crate) fn find(world: &'w World, slot: Entity) -> Option<Candidate<'w>> {
+        world.storage.contains(slot).then_some(Candidate { world, slot: slot.index(), known: None })
     }
 
     /// Returns a row that a query visits.
     #[inline(always)]
     pub(super) fn of_row(world: &'w World, row: VisitedRow, known: Option<ComponentId>) -> Candidate<'w> {
-        // SAFETY: the slot is in use, by the contract of `VisitedRow`.
-        unsafe { Candidate::new(world, row.index(), known) }
+        // The slot is in use, by the contract of `VisitedRow`.
+        Candidate { world, slot: row.index(), known }
     }
 
     /// Returns the world of the row.
@@ -157,30 +154,34 @@ impl<'w> Candidate<'w> {
     }
 
     /// Sets the change ticks of a value that may be written.
-    ///
-    /// # Safety
-    ///
-    /// The id is one of the world. No other thread reads or writes the change ticks of the value.
-    pub(crate) unsafe fn mark_written(self, id: ComponentId) {
+    pub(crate) fn mark_written(self, id: ComponentId) {
         let storage = &self.world.storage;
-        let info = storage.components.info(id);
-        let Some((lanes, row)) = self.lanes_of(id).filter(|_| info.track != Track::None) else { return };
-        // SAFETY: the lanes are the component's, the last of which has its ticks; the row is in use. Nothing else uses the
-        // ticks, by the caller's contract.
-        unsafe {
-            let lane = &*lanes.add(info.value_lanes());
-            match info.track {
-                Track::Row => (*ticks_at(lane, row)).changed = storage.tick(),
-                _ => set_column_tick(lane, storage.tick()),
-            }
+        let track = storage.components.info(id).track;
+        let Some((lanes, row)) = self.value_lanes(id) else { return };
+        match (track, lanes.last()) {
+            // SAFETY: the last lane of the component has its ticks, and the row is in use. Other users of the value access them
+            // as atomics only.
+            (Track::Row, Some(lane)) => unsafe { ticks_at(lane, row as usize) }.set_changed(storage.tick()),
+            (Track::Column, Some(lane)) => set_column_tick(lane, storage.tick()),
+            _ => {}
         }
+    }
+
+    /// Returns the lanes of a component and the row's position there, if the row has it.
+    pub(crate) fn value_lanes(&self, id: ComponentId) -> Option<(&'w [Lane], u32)> {
+        let storage = &self.world.storage;
+        if let Some(sparse) = storage.sparse.of(id) {
+            return sparse.row(self.slot).map(|row| (sparse.values().lanes(), row));
+        }
+        let at = self.location();
+        storage.lanes_in(id, at.table).map(|lanes| (lanes, at.row))
     }
 
     /// Returns where the row is in its table.
     #[inline(always)]
     fn location(&self) -> Location {
-        // SAFETY: the slot is in use, by the contract of `new`, and stays so while the world is borrowed; so its location is
-        // written.
+        // SAFETY: the slot is in use, by the invariant of the type, and stays so while the world is borrowed; so its location
+        // is written.
         unsafe { self.world.storage.entities.payload_unchecked(self.slot) }
     }
 

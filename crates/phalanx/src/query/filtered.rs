@@ -5,7 +5,7 @@
 
 use super::{
     Access, AlignedStores, Candidate, ItemRef, ItemRow, ItemRows, Mismatch, QueryData, QueryFilter, ReadOnlyQueryData,
-    TableRef, VisitedRow,
+    TableRef, VisitedRow, WorldView,
 };
 use crate::change_detection::RunTicks;
 use crate::component::{ComponentId, Components};
@@ -14,7 +14,6 @@ use crate::signature::Signature;
 use crate::world::World;
 use core::fmt;
 use core::marker::PhantomData;
-use core::ptr::NonNull;
 
 /// The data `D` of rows that pass the filter `F`: a filter inside of query data.
 ///
@@ -56,7 +55,7 @@ unsafe impl<D: QueryData, F: QueryFilter> QueryData for Filtered<D, F> {
     type State = (D::State, F::State);
     type Fetch = D::Fetch;
     /// With the component whose store the rows come from.
-    type View = (D::View, NonNull<World>, Option<ComponentId>);
+    type View = (D::View, WorldView, Option<ComponentId>);
     const IS_DENSE: bool = D::IS_DENSE && F::IS_ARCHETYPAL;
     const NEEDS_LOCATION: bool = D::NEEDS_LOCATION;
     const TRACKS_CHANGES: bool = D::TRACKS_CHANGES || F::TRACKS_CHANGES;
@@ -128,21 +127,22 @@ unsafe impl<D: QueryData, F: QueryFilter> QueryData for Filtered<D, F> {
     #[inline(always)]
     unsafe fn view((data, _): &Self::State, world: &World, driver: Option<ComponentId>) -> Self::View {
         // SAFETY: the state is the world's, and the view is used in time, by the caller's contract.
-        (unsafe { D::view(data, world, driver) }, NonNull::from(world), driver)
+        (unsafe { D::view(data, world, driver) }, WorldView::new(world), driver)
     }
 
     #[inline(always)]
     fn matches_row((data, filter): &Self::State, (view, world, known): Self::View, row: VisitedRow) -> bool {
-        // SAFETY: the view is used while the world is borrowed, by the contract of `view`.
-        F::passes_row(filter, &Candidate::of_row(unsafe { world.as_ref() }, row, known))
-            && D::matches_row(data, view, row)
+        F::passes_row(filter, &Candidate::of_row(world.of(&row), row, known)) && D::matches_row(data, view, row)
     }
 
     #[inline(always)]
     fn at<'w>((data, filter): &Self::State, (view, world, known): Self::View, row: ItemRef<'w>) -> Option<D::Item<'w>> {
-        // SAFETY: the view is used while the world is borrowed, by the contract of `view`.
-        let candidate = Candidate::of_row(unsafe { world.as_ref() }, row.row(), known);
-        if F::passes_row(filter, &candidate) { D::at(data, view, row) } else { None }
+        let visited = row.row();
+        if F::passes_row(filter, &Candidate::of_row(world.of(&visited), visited, known)) {
+            D::at(data, view, row)
+        } else {
+            None
+        }
     }
 
     #[inline(always)]

@@ -5,7 +5,7 @@ use super::driver::plan_driver;
 use super::query_matches::MatchesOf;
 use super::sparse_iter::{SparseIter, SparseRows};
 use super::table_ref::{next_run, state_of, tables_after};
-use super::{Filtered, ItemRow, QueryData, QueryFilter};
+use super::{Filtered, ItemRow, ItemRows, QueryData, QueryFilter};
 use crate::world::World;
 use core::fmt;
 use core::iter::FusedIterator;
@@ -155,6 +155,14 @@ impl<'w, 's, D: QueryData, F: QueryFilter> Iter<'w, 's, D, F> {
         }
     }
 
+    /// Returns the fetch of the next run, and its rows.
+    #[inline(always)]
+    fn next_rows(&mut self) -> Option<(D::Fetch, ItemRows<'w>)> {
+        let run = self.next_run()?;
+        // SAFETY: the rows of a run are in use. No item conflicts, by the contract of `new`, and each run is visited once.
+        Some((run.fetch, unsafe { ItemRows::new(run.len as usize) }))
+    }
+
     /// Returns the lengths of the runs to come.
     pub(super) fn run_lengths(&self) -> impl Iterator<Item = usize> + '_ {
         let known = self.runs.as_slice().iter().map(|run| run.len as usize);
@@ -241,7 +249,7 @@ impl<'w, D: QueryData, F: QueryFilter> Iterator for Iter<'w, '_, D, F> {
     }
 
     #[inline(always)]
-    fn fold<B, G: FnMut(B, D::Item<'w>) -> B>(self, init: B, mut f: G) -> B {
+    fn fold<B, G: FnMut(B, D::Item<'w>) -> B>(mut self, init: B, mut f: G) -> B {
         let mut acc = init;
         if let Some(fetch) = self.fetch {
             for row in self.row..self.len {
@@ -249,25 +257,13 @@ impl<'w, D: QueryData, F: QueryFilter> Iterator for Iter<'w, '_, D, F> {
                 acc = f(acc, D::row(fetch, unsafe { ItemRow::new(row) }));
             }
         }
-        for &Run { fetch, len } in self.runs {
-            // The pointers are copied out of the run before the loop, so that no write in the loop can change them.
-            for row in 0..len as usize {
-                // SAFETY: the row is in use, and is visited once.
-                acc = f(acc, D::row(fetch, unsafe { ItemRow::new(row) }));
+        // The pointers are copied out of the run before the loop, so that no write in the loop can change them.
+        while let Some((fetch, rows)) = self.next_rows() {
+            for row in rows.iter() {
+                acc = f(acc, D::row(fetch, row));
             }
         }
         if Self::IS_DENSE {
-            if let Scan::After(mut after) = self.scan {
-                let state = self.state.get();
-                // SAFETY: the query is dense, and the state is the world's.
-                while let Some((table, run)) = unsafe { next_run::<Filtered<D, F>>(self.world, state, after) } {
-                    for row in 0..run.len as usize {
-                        // SAFETY: the row is in use, and is visited once.
-                        acc = f(acc, D::row(run.fetch, unsafe { ItemRow::new(row) }));
-                    }
-                    after = Some(table);
-                }
-            }
             return acc;
         }
         match self.sparse {

@@ -214,7 +214,7 @@ pub use terms::Has;
 pub use tracking::TrackedState;
 pub use tracking::{Added, Changed};
 #[doc(hidden)]
-pub use visited_row::{ColumnPtr, ItemRef, ItemRow, ItemRows, VisitedRow};
+pub use visited_row::{ColumnPtr, ItemRef, ItemRow, ItemRows, VisitedRow, WorldView};
 
 use crate::component::Component;
 use crate::layout::Layout;

@@ -5,6 +5,7 @@ use super::access::RowConditions;
 use super::visited_row::ColumnPtr;
 use super::{
     Access, AlignedStores, ItemRef, ItemRow, ItemRows, QueryData, QueryFilter, ReadOnlyQueryData, TableRef, VisitedRow,
+    WorldView,
 };
 use crate::component::{ComponentId, Components};
 use crate::rows::{Key, Label, Row};
@@ -12,7 +13,6 @@ use crate::signature::Signature;
 use crate::storage::table::Table;
 use crate::world::World;
 use core::fmt;
-use core::ptr::NonNull;
 use phalanx_store::Entity;
 
 macro_rules! row_terms {
@@ -24,7 +24,7 @@ macro_rules! row_terms {
             type Chunk<'w> = $chunk;
             type State = ();
             type Fetch = $fetch;
-            type View = NonNull<World>;
+            type View = WorldView;
             const IS_DENSE: bool = true;
             const NEEDS_LOCATION: bool = false;
 
@@ -49,19 +49,18 @@ macro_rules! row_terms {
             }
 
             #[inline(always)]
-            unsafe fn view((): &(), world: &World, _: Option<ComponentId>) -> NonNull<World> {
-                NonNull::from(world)
+            unsafe fn view((): &(), world: &World, _: Option<ComponentId>) -> WorldView {
+                WorldView::new(world)
             }
 
             #[inline(always)]
-            fn matches_row((): &(), _: NonNull<World>, _: VisitedRow) -> bool {
+            fn matches_row((): &(), _: WorldView, _: VisitedRow) -> bool {
                 true
             }
 
             #[inline(always)]
-            fn at<'w>((): &(), view: NonNull<World>, row: ItemRef<'w>) -> Option<$term> {
-                // SAFETY: the view is used while the world is borrowed, by the contract of `view`.
-                Some($at(unsafe { view.as_ref() }, row.row()))
+            fn at<'w>((): &(), view: WorldView, row: ItemRef<'w>) -> Option<$term> {
+                Some($at(view.of(&row.row()), row.row()))
             }
 
             #[inline(always)]
@@ -87,8 +86,7 @@ row_terms! {
 
 #[inline(always)]
 fn owner_at(world: &World, row: VisitedRow) -> Entity {
-    // SAFETY: the slot is in use, by the contract of `VisitedRow`; where it is that of an extra row, it has an owner.
-    unsafe { world.storage.owner_of(row.key(world)) }
+    world.storage.owner_of(row.key(world))
 }
 
 #[inline(always)]
@@ -102,9 +100,8 @@ fn key_at(world: &World, row: VisitedRow) -> Key {
     if !key.is_row() {
         return Key::main(key);
     }
-    // SAFETY: the slot is in use, by the contract of `VisitedRow`, and is that of an extra row.
-    let (_, owner, label, _) = unsafe { world.storage.extra_row(row.index()) };
-    label.key(owner)
+    let Some(found) = world.storage.find_extra_row(row.index()) else { unreachable!("visited rows are in use") };
+    found.label.key(found.owner)
 }
 
 impl ColumnPtr<Entity> {
@@ -138,7 +135,7 @@ pub struct KeyFetch {
 
 impl KeyFetch {
     fn of_table(table: &Table) -> Self {
-        let labels = table.row_lanes().map(|_| ColumnPtr::new(table.labels()));
+        let labels = table.row_columns().map(|columns| ColumnPtr::new(columns.labels));
         KeyFetch { owners: ColumnPtr::<Entity>::of_table(table), labels }
     }
 

@@ -3,7 +3,7 @@
 
 use super::driver::{Driver, group_of};
 use super::table_ref::next_table;
-use super::{AlignedStores, Filtered, ItemRow, QueryData, QueryFilter, VisitedRow};
+use super::{AlignedStores, Filtered, ItemRef, ItemRow, QueryData, QueryFilter, VisitedRow};
 use crate::component::ComponentId;
 use crate::layout::Kind;
 use crate::prefetch::prefetch;
@@ -118,17 +118,16 @@ impl<'w, 's, Q: QueryData> SparseIter<'w, 's, Q> {
         SparseIter { world, view, source, max_len: len as usize }
     }
 
-    /// Returns the next row of the driver.
+    /// Returns the next row of the driver, for making an item of it.
     #[inline(always)]
-    fn step(&mut self, state: &Q::State) -> Option<VisitedRow> {
+    fn step(&mut self, state: &Q::State) -> Option<ItemRef<'w>> {
         let world = self.world;
-        match &mut self.source {
+        let (index, key, position) = match &mut self.source {
             Source::Keys { keys, next } => {
                 let position = *next;
                 let key = *keys.get(position)?;
                 *next += 1;
-                // SAFETY: a slot that a pool has is in use, and the view is that of its world.
-                Some(unsafe { VisitedRow::locate::<Q>(world, key.index(), Some(key), position as u32) })
+                (key.index(), Some(key), position as u32)
             }
             Source::Holed { pool, next, skips_rows } => loop {
                 let position = *next;
@@ -139,8 +138,7 @@ impl<'w, 's, Q: QueryData> SparseIter<'w, 's, Q> {
                 if let Some(key) = pool.dense.key_at(position)
                     && !(*skips_rows && key.is_row())
                 {
-                    // SAFETY: a slot that a pool has is in use, and the view is that of its world.
-                    return Some(unsafe { VisitedRow::locate::<Q>(world, key.index(), Some(key), position) });
+                    break (key.index(), Some(key), position);
                 }
             },
             Source::Linear { stores, next, bits, skips_rows, .. } => loop {
@@ -152,16 +150,16 @@ impl<'w, 's, Q: QueryData> SparseIter<'w, 's, Q> {
                 *bits &= *bits - 1;
                 // The slot is in use: if no entity is there, it is an extra row.
                 if !*skips_rows || world.storage.entities.get(index).is_some() {
-                    // SAFETY: a slot that a linear store has is in use, and the view is that of its world.
-                    return Some(unsafe { VisitedRow::locate::<Q>(world, index, None, index) });
+                    break (index, None, index);
                 }
             },
             Source::Tables { list, table, slots, row } => loop {
                 if let (Some(&key), Some(table)) = (slots.get(*row), *table) {
                     let location = Location { table, row: *row as u32 };
                     *row += 1;
-                    // SAFETY: the slot of a row of a table is in use, at this location, and the view is that of its world.
-                    return Some(unsafe { VisitedRow::new(key.index(), Some(key), 0, location) });
+                    // SAFETY: the slot of a row of a table is in use, at this location, and the view is that of its world. No
+                    // item conflicts, by the contract of `new`, and each row is visited once.
+                    return Some(unsafe { VisitedRow::new(key.index(), Some(key), 0, location).item() });
                 }
                 let next = match list {
                     Some(list) => *list.next()?,
@@ -169,8 +167,11 @@ impl<'w, 's, Q: QueryData> SparseIter<'w, 's, Q> {
                 };
                 (*table, *slots, *row) = (Some(next), world.storage.tables[next as usize].slots(), 0);
             },
-            Source::Nothing => None,
-        }
+            Source::Nothing => return None,
+        };
+        // SAFETY: a slot that a store has is in use, and the view is that of its world. No item conflicts, by the contract of
+        // `new`, and each row is visited once.
+        Some(unsafe { VisitedRow::locate::<Q>(world, index, key, position).item() })
     }
 
     /// Returns the next item.
@@ -178,8 +179,7 @@ impl<'w, 's, Q: QueryData> SparseIter<'w, 's, Q> {
     pub(super) fn next(&mut self, state: &Q::State) -> Option<Q::Item<'w>> {
         loop {
             let row = self.step(state)?;
-            // SAFETY: no item conflicts, by the contract of `new`, and each row is visited once.
-            if let Some(item) = Q::at(state, self.view, unsafe { row.item() }) {
+            if let Some(item) = Q::at(state, self.view, row) {
                 return Some(item);
             }
         }
@@ -191,29 +191,34 @@ impl<'w, 's, Q: QueryData> SparseIter<'w, 's, Q> {
     pub(super) fn fold<B>(mut self, state: &Q::State, init: B, mut f: impl FnMut(B, Q::Item<'w>) -> B) -> B {
         let (world, view) = (self.world, self.view);
         let mut acc = Some(init);
-        let mut visit = |row: VisitedRow| {
-            // SAFETY: no item conflicts, by the contract of `new`, and each row is visited once.
-            if let Some(item) = Q::at(state, view, unsafe { row.item() }) {
+        let mut visit = |row: ItemRef<'w>| {
+            if let Some(item) = Q::at(state, view, row) {
                 acc = acc.take().map(|acc| f(acc, item));
             }
         };
         match &mut self.source {
             Source::Keys { keys, next } => {
                 let (keys, first) = (&keys[*next..], *next as u32);
+                let locate = |at: usize| {
+                    // SAFETY: a slot that a pool has is in use, and the view is that of its world.
+                    keys.get(at).map(|&key| unsafe {
+                        VisitedRow::locate::<Q>(world, key.index(), Some(key), first + at as u32)
+                    })
+                };
                 let far = Q::NEEDS_LOCATION && is_far(keys, world.storage.entities.slot_count());
-                for (at, &key) in keys.iter().enumerate() {
+                for at in 0..keys.len() {
                     if far {
                         if let Some(key) = keys.get(at + 32) {
                             prefetch(world.storage.entities.payloads().slot_address(key.index()));
                         }
-                        if let Some(&key) = keys.get(at + 16) {
-                            // SAFETY: the slot is in use, and the view is that of its world.
-                            Q::prefetch(view, unsafe { VisitedRow::locate::<Q>(world, key.index(), Some(key), 0) });
+                        if let Some(row) = locate(at + 16) {
+                            Q::prefetch(view, row);
                         }
                     }
-                    let position = first + at as u32;
-                    // SAFETY: a slot that a pool has is in use, and the view is that of its world.
-                    visit(unsafe { VisitedRow::locate::<Q>(world, key.index(), Some(key), position) });
+                    if let Some(row) = locate(at) {
+                        // SAFETY: no item conflicts, by the contract of `new`, and each row is visited once.
+                        visit(unsafe { row.item() });
+                    }
                 }
             }
             &mut Source::Linear { ref stores, next, bits, fetch: Some(fetch), .. } => {
@@ -254,7 +259,7 @@ impl<'w, 's, Q: QueryData> SparseIter<'w, 's, Q> {
     pub(super) fn matching_rows(&mut self, state: &Q::State) -> impl Iterator<Item = VisitedRow> {
         core::iter::from_fn(move || {
             loop {
-                let row = self.step(state)?;
+                let row = self.step(state)?.row();
                 if Q::matches_row(state, self.view, row) {
                     return Some(row);
                 }

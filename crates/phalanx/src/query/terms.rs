@@ -25,17 +25,14 @@ pub struct ComponentState {
 pub(super) fn set_column_tick(world: &World, id: ComponentId, table: Option<u32>, now: crate::change_detection::Tick) {
     let storage = &world.storage;
     let lanes = match table {
-        Some(table) => storage.lane(id, table),
-        None => storage.sparse.of(id).map_or(core::ptr::null_mut(), |sparse| sparse.values().lane()),
+        Some(table) => storage.lanes_in(id, table),
+        None => storage.sparse.of(id).map(|sparse| sparse.values().lanes()),
     };
-    if lanes.is_null() {
-        return;
-    }
-    let info = storage.components.info(id);
-    if info.track == Track::Column {
-        // SAFETY: these are the lanes of the component with this id, so there are as many as its description says. The one
-        // after those of values has the tick.
-        set_lane_tick(unsafe { &*lanes.add(info.value_lanes()) }, now);
+    // The lane after those of values has the tick. Without lanes the component may be unknown.
+    if let Some(lane) = lanes.and_then(|lanes| lanes.last())
+        && storage.components.info(id).track == Track::Column
+    {
+        set_lane_tick(lane, now);
     }
 }
 
@@ -94,7 +91,7 @@ macro_rules! component_terms {
 
             unsafe fn fetch_aligned(state: &ComponentState, stores: &AlignedStores<'_>) -> Option<Self::Fetch> {
                 // SAFETY: the state is that of the stores' world, by the caller's contract, so the id is that of `C`.
-                unsafe { stores.values::<C>(state.id, state.ticks) }
+                stores.lane(state.id).map(|lane| unsafe { C::Layout::ptr(lane, state.ticks) })
             }
 
             #[inline(always)]

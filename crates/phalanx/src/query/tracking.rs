@@ -3,7 +3,7 @@
 
 use super::access::RowConditions;
 use super::{Access, AlignedStores, Candidate, ComponentFetch, Mismatch, QueryFilter, TableRef};
-use crate::change_detection::{RunTicks, Track};
+use crate::change_detection::{RunTicks, Track, column_tick};
 use crate::component::{Component, ComponentId, Components};
 use crate::layout::{Kind, Layout, TracksAdditions, TracksChanges};
 use crate::signature::Signature;
@@ -118,12 +118,8 @@ macro_rules! tracking_filter {
                 if C::Layout::TRACK != Track::Column || C::Layout::KIND != Kind::Table {
                     return true;
                 }
-                let lanes = world.storage.lane(state.id, table);
-                let is_new = || {
-                    // SAFETY: the lanes are those of `C` in this world, and the tick is that of all rows.
-                    state.ticks.is_new(unsafe { <C::Layout as $bound<C>>::$tick(lanes, 0, state.ticks) })
-                };
-                state.is_of(world) && !lanes.is_null() && is_new()
+                let lane = world.storage.lanes_in(state.id, table).and_then(|lanes| lanes.last());
+                state.is_of(world) && lane.is_some_and(|lane| state.ticks.is_new(column_tick(lane, state.ticks)))
             }
 
             #[inline(always)]
@@ -139,9 +135,8 @@ macro_rules! tracking_filter {
                     && state.is_of(stores.world)
                     && stores.has(state.id)
                     && stores.world.storage.sparse.of(state.id).is_some_and(|store| {
-                        let lanes = store.values().lane();
-                        // SAFETY: the lanes are those of `C` in this world, and the tick is that of all rows.
-                        state.ticks.is_new(unsafe { <C::Layout as $bound<C>>::$tick(lanes, 0, state.ticks) })
+                        let lane = store.values().lanes().last();
+                        lane.is_some_and(|lane| state.ticks.is_new(column_tick(lane, state.ticks)))
                     })
             }
 

@@ -44,7 +44,7 @@ pub struct ItemRows<'w> {
     items: PhantomData<&'w mut ()>,
 }
 
-impl ItemRows<'_> {
+impl<'w> ItemRows<'w> {
     /// # Safety
     ///
     /// - The first `len` rows are in use in the table whose fetch the value is passed with.
@@ -58,6 +58,12 @@ impl ItemRows<'_> {
     #[inline(always)]
     pub(super) fn len(self) -> usize {
         self.len
+    }
+
+    /// Iterates over the rows.
+    #[inline(always)]
+    pub(super) fn iter(self) -> impl Iterator<Item = ItemRow<'w>> {
+        (0..self.len).map(|row| ItemRow { row, item: PhantomData })
     }
 }
 
@@ -139,6 +145,25 @@ impl VisitedRow {
     #[inline(always)]
     pub(super) fn location(self) -> Location {
         self.location
+    }
+}
+
+/// A world whose rows are visited: a view of it that finds nothing in advance.
+#[doc(hidden)]
+#[derive(Clone, Copy, Debug)]
+pub struct WorldView(NonNull<World>);
+
+impl WorldView {
+    #[inline(always)]
+    pub(super) fn new(world: &World) -> Self {
+        WorldView(NonNull::from(world))
+    }
+
+    /// Returns the world of a row.
+    #[inline(always)]
+    pub(super) fn of<'a>(&'a self, _: &'a VisitedRow) -> &'a World {
+        // SAFETY: a row is passed only with views of its world, while that is borrowed, by the contract of `VisitedRow`.
+        unsafe { self.0.as_ref() }
     }
 }
 

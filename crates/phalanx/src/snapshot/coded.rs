@@ -1,17 +1,16 @@
 //! [`Coded`] and [`Tag`]: columns whose values are encoded one by one, or have no data.
-#![allow(unsafe_code)]
 
 use super::budget::Budget;
 use super::codec::Codec;
-use super::column::{Column, ColumnRows, with_value};
+use super::column::Column;
 use super::column_builder::ColumnBuilder;
+use super::column_rows::{ColumnRows, ValueRef};
 use super::error::{CodecError, LoadError, NotDecoded, Problem, SaveError};
 use super::reader::Reader;
 use super::writer::Writer;
 use crate::component::Component;
 use core::marker::PhantomData;
 use phalanx_store::AllocError;
-use phalanx_store::raw::Lane;
 
 /// Values that a codec encodes one by one, in blocks of bytes.
 pub(super) struct Coded<C, K>(pub(super) K, pub(super) PhantomData<fn() -> C>);
@@ -63,11 +62,11 @@ pub(super) fn read_each(
 }
 
 /// Writes values in blocks. `encode` appends each.
-pub(super) fn write_each(
+pub(super) fn write_each<'a, C: 'a>(
     name: &'static str,
-    sources: &[ColumnRows<'_>],
+    sources: impl Iterator<Item = ColumnRows<'a, C>>,
     out: &mut Writer<'_>,
-    encode: impl Fn(*const Lane, u32, &mut Vec<u8>) -> Result<(), CodecError>,
+    encode: impl Fn(ValueRef<'a, C>, &mut Vec<u8>) -> Result<(), CodecError>,
 ) -> Result<(), SaveError> {
     let (mut bytes, mut values) = (Vec::new(), 0_u32);
     let close = |bytes: &mut Vec<u8>, values: &mut u32, out: &mut Writer<'_>| {
@@ -79,8 +78,8 @@ pub(super) fn write_each(
         bytes.clear();
         Ok::<_, SaveError>(())
     };
-    for (lanes, row) in sources.iter().flat_map(|source| source.runs.rows().map(|row| (source.lanes, row))) {
-        encode(lanes, row, &mut bytes).map_err(|error| SaveError::Codec { name, error })?;
+    for value in sources.flat_map(|source| source.values()) {
+        encode(value, &mut bytes).map_err(|error| SaveError::Codec { name, error })?;
         values += 1;
         if bytes.len() >= BLOCK {
             close(&mut bytes, &mut values, out)?;
@@ -100,33 +99,23 @@ impl<C: Component, K: Codec<C>> Column for Coded<C, K> {
         false
     }
 
-    unsafe fn write(
-        &self,
-        name: &'static str,
-        sources: &[ColumnRows<'_>],
-        out: &mut Writer<'_>,
-    ) -> Result<(), SaveError> {
-        write_each(name, sources, out, |lanes, row, bytes| {
-            // SAFETY: the row is one of `sources`, which are in use and not written meanwhile, by the caller's contract.
-            unsafe { with_value(lanes, row, |value: &C| self.0.encode(value, bytes)) }
-        })
+    fn write(&self, name: &'static str, sources: &[ColumnRows<'_>], out: &mut Writer<'_>) -> Result<(), SaveError> {
+        let sources = sources.iter().map(|source| source.of_type::<C>());
+        write_each(name, sources, out, |value, bytes| value.with(|value| self.0.encode(value, bytes)))
     }
 
-    unsafe fn encode(&self, lanes: *const Lane, row: u32, bytes: &mut Vec<u8>) -> Result<(), CodecError> {
-        // SAFETY: the row is in use and not written meanwhile, by the caller's contract.
-        unsafe { with_value(lanes, row, |value: &C| self.0.encode(value, bytes)) }
+    fn encode(&self, source: ColumnRows<'_>, bytes: &mut Vec<u8>) -> Result<(), CodecError> {
+        source.of_type::<C>().values().try_for_each(|value| value.with(|value| self.0.encode(value, bytes)))
     }
 
-    unsafe fn read(
+    fn read(
         &self,
         name: &'static str,
         builder: &mut ColumnBuilder<'_>,
         input: &mut Reader<'_>,
     ) -> Result<(), LoadError> {
-        read_values(&self.0, name, builder.len(), input, |value: C| {
-            // SAFETY: the builder is of this component, by the caller's contract.
-            unsafe { builder.push(value) }
-        })
+        let mut builder = builder.of_type::<C>();
+        read_values(&self.0, name, builder.len(), input, |value| builder.push(value))
     }
 }
 
@@ -143,21 +132,16 @@ impl<C: Component, F: Fn() -> C + Send + Sync> Column for Tag<C, F> {
     fn is_plain(&self) -> bool {
         false
     }
-    unsafe fn write(&self, _: &'static str, _: &[ColumnRows<'_>], _: &mut Writer<'_>) -> Result<(), SaveError> {
+    fn write(&self, _: &'static str, _: &[ColumnRows<'_>], _: &mut Writer<'_>) -> Result<(), SaveError> {
         Ok(())
     }
-    unsafe fn encode(&self, _: *const Lane, _: u32, _: &mut Vec<u8>) -> Result<(), CodecError> {
+    fn encode(&self, _: ColumnRows<'_>, _: &mut Vec<u8>) -> Result<(), CodecError> {
         Ok(())
     }
-    unsafe fn read(
-        &self,
-        _: &'static str,
-        builder: &mut ColumnBuilder<'_>,
-        input: &mut Reader<'_>,
-    ) -> Result<(), LoadError> {
+    fn read(&self, _: &'static str, builder: &mut ColumnBuilder<'_>, input: &mut Reader<'_>) -> Result<(), LoadError> {
+        let mut builder = builder.of_type::<C>();
         for _ in 0..builder.len() {
-            // SAFETY: the builder is of this component, by the caller's contract.
-            input.check(unsafe { builder.push((self.0)()) })?;
+            input.check(builder.push((self.0)()))?;
         }
         Ok(())
     }

@@ -1,15 +1,26 @@
 //! [`ColumnBuilder`]: reads values into a column whose rows are not in use yet.
+//!
+//! # Invariants
+//!
+//! - The lanes are those of the component, and nothing else uses them while the builder exists.
+//! - The first `count` rows, in the order of the runs, have values, which belong to the builder.
+//! - If the rows are given by bits, the lanes have capacity for all of them.
 #![allow(unsafe_code)]
 
+use super::column::value_lanes;
+use super::column_rows::{ColumnRows, Identity};
 use super::declared_count::trusted_capacity;
-use super::error::{CodecError, LoadError, NotDecoded};
+use super::error::{CodecError, INVALID, LoadError, NotDecoded, Problem};
 use super::format::PIECE;
 use super::reader::Reader;
 use super::runs::Runs;
-use crate::change_detection::{ComponentTicks, RunTicks, Tick, ticks_at};
-use crate::component::{Component, ComponentInfo, DropFn};
-use crate::layout::{Layout, Track};
-use crate::storage::table::{ALIGNED_FOR_ALL, row_ptr};
+use crate::alloc::try_reserve;
+use crate::change_detection::{AtomicTicks, RunTicks, Tick};
+use crate::component::{Component, ComponentInfo};
+use crate::layout::{Layout, PlainLayout, Track};
+use crate::storage::table::ALIGNED_FOR_ALL;
+use core::marker::PhantomData;
+use core::mem::MaybeUninit;
 use phalanx_store::AllocError;
 use phalanx_store::raw::{Lane, drop_all};
 
@@ -17,9 +28,9 @@ use phalanx_store::raw::{Lane, drop_all};
 pub(super) struct ColumnBuilder<'a> {
     lanes: *mut Lane,
     lane_count: usize,
-    drop: Option<DropFn>,
+    component: Identity,
     runs: Runs<'a>,
-    /// The number of values that were read, in the order of the runs. Plain values of types need no drop and are not counted.
+    /// The number of values that were read, in the order of the runs.
     count: u32,
     /// The row from which the next value's row is searched.
     cursor: u32,
@@ -34,13 +45,45 @@ impl<'a> ColumnBuilder<'a> {
     /// - The rows of `runs` are not in use.
     /// - If the rows are given by bits, the lanes have the capacity for all of them.
     pub(super) unsafe fn new(lanes: *mut Lane, info: &ComponentInfo, runs: Runs<'a>) -> ColumnBuilder<'a> {
-        ColumnBuilder { lanes, lane_count: info.lanes.len(), drop: info.drop, runs, count: 0, cursor: 0 }
+        let (lane_count, component) = (info.lanes.len(), Identity::of(info));
+        ColumnBuilder { lanes, lane_count, component, runs, count: 0, cursor: 0 }
     }
 
-    /// Creates a builder of plain values in lanes of their own, which need no drop.
-    pub(super) fn of_plain(lanes: &'a mut [Lane], rows: u32) -> ColumnBuilder<'a> {
+    /// Creates a builder of a component, in lanes of its own.
+    pub(super) fn try_of(
+        lanes: &'a mut Vec<Lane>,
+        info: &ComponentInfo,
+        rows: u32,
+    ) -> Result<ColumnBuilder<'a>, AllocError> {
+        let new = |each: &mut dyn FnMut(core::alloc::Layout)| info.lanes.iter().for_each(|lane| each(*lane));
+        ColumnBuilder::try_in(lanes, Identity::of(info), new, rows)
+    }
+
+    /// Creates a builder of a component's type, in lanes of its own.
+    pub(super) fn try_of_type<C: Component>(
+        lanes: &'a mut Vec<Lane>,
+        rows: u32,
+    ) -> Result<ColumnBuilder<'a>, AllocError> {
+        ColumnBuilder::try_in(lanes, Identity::of_type::<C>(), |each| C::Layout::lanes(each), rows)
+    }
+
+    fn try_in(
+        lanes: &'a mut Vec<Lane>,
+        component: Identity,
+        each: impl FnOnce(&mut dyn FnMut(core::alloc::Layout)),
+        rows: u32,
+    ) -> Result<ColumnBuilder<'a>, AllocError> {
+        lanes.clear();
+        let mut reserved = Ok(());
+        each(&mut |row| {
+            reserved = reserved.and_then(|()| try_reserve(lanes, 1));
+            if reserved.is_ok() {
+                lanes.push(Lane::new(row));
+            }
+        });
+        reserved?;
         let (lanes, lane_count) = (lanes.as_mut_ptr(), lanes.len());
-        ColumnBuilder { lanes, lane_count, drop: None, runs: Runs::All(rows), count: 0, cursor: 0 }
+        Ok(ColumnBuilder { lanes, lane_count, component, runs: Runs::All(rows), count: 0, cursor: 0 })
     }
 
     /// Gives up the values, which have another owner now.
@@ -48,23 +91,40 @@ impl<'a> ColumnBuilder<'a> {
         core::mem::forget(self);
     }
 
-    /// Returns the first lane.
-    pub(super) fn lane(&self) -> *const Lane {
-        self.lanes
+    /// Returns the values that were read.
+    ///
+    /// # Panics
+    ///
+    /// Panics if not all values were read, and the rows are given by bits.
+    pub(super) fn rows(&mut self) -> ColumnRows<'_> {
+        let (component, runs) = match self.runs {
+            Runs::All(_) => (self.component.untracked(), Runs::All(self.count)),
+            runs => (self.component.untracked(), runs),
+        };
+        assert!(self.count == runs.len(), "values that were not read");
+        // SAFETY: the lanes are those of the component, whose rows have values. The builder is borrowed.
+        unsafe { ColumnRows::new(self.lanes(), component, runs) }
     }
 
-    /// Returns the number of values to read.
-    pub(super) fn len(&self) -> u32 {
-        self.runs.len()
+    /// Returns the builder of a component's type.
+    ///
+    /// # Panics
+    ///
+    /// Panics if it is of another component.
+    pub(super) fn of_type<C: Component>(&mut self) -> TypedBuilder<'_, 'a, C> {
+        self.component.check_type::<C>();
+        TypedBuilder { builder: self, component: PhantomData }
     }
 
-    /// Takes over the values of all rows.
+    /// Returns the builder of a run-time component.
     ///
-    /// # Safety
+    /// # Panics
     ///
-    /// All rows have a value.
-    pub(super) unsafe fn set_complete(&mut self) {
-        self.count = self.runs.len();
+    /// Panics if it is of another component.
+    pub(super) fn of_run_time(&mut self, info: &ComponentInfo) -> RunTimeBuilder<'_, 'a> {
+        let component = self.component;
+        component.check_run_time(self.lanes(), info);
+        RunTimeBuilder(self)
     }
 
     fn lanes(&mut self) -> &mut [Lane] {
@@ -82,8 +142,7 @@ impl<'a> ColumnBuilder<'a> {
             for lane in self.lanes() {
                 if lane.capacity() <= row {
                     let capacity = trusted_capacity(lane.capacity(), total, lane.row_size()).max(row + 1);
-                    // SAFETY: the lane grows. `&mut self` ends the use of older pointers.
-                    unsafe { lane.try_resize(capacity)? };
+                    lane.try_reserve_exact(capacity)?;
                 }
             }
         }
@@ -91,65 +150,29 @@ impl<'a> ColumnBuilder<'a> {
         Ok(row)
     }
 
-    /// Writes the next value.
-    ///
-    /// # Safety
-    ///
-    /// The builder is of the component `C`.
-    pub(super) unsafe fn push<C: Component>(&mut self, value: C) -> Result<(), AllocError> {
-        let row = self.try_next_row()?;
-        // SAFETY: the lanes are those of `C`, by the caller's contract. They have the capacity, and the row is not in use.
-        unsafe { C::Layout::write(C::Layout::ptr(self.lanes, RunTicks::READ), row as usize, value) };
-        self.count += 1;
-        Ok(())
-    }
-
-    /// Lets a function write the next value, given its address. If the function fails, no value is added.
-    ///
-    /// # Safety
-    ///
-    /// Values of the component are in one lane, or have no size. The function writes a value of the component, unless it
-    /// fails.
-    pub(super) unsafe fn push_with(
-        &mut self,
-        write: impl FnOnce(*mut u8) -> Result<(), CodecError>,
-    ) -> Result<(), NotDecoded> {
-        let row = self.try_next_row()?;
-        write(self.value_ptr(row))?;
-        self.count += 1;
-        Ok(())
-    }
-
     /// Returns the address of the value in a row.
     fn value_ptr(&mut self, row: u32) -> *mut u8 {
         match self.lanes().first() {
             None => core::ptr::without_provenance_mut(ALIGNED_FOR_ALL.get()),
-            Some(lane) => {
-                assert!(row < lane.capacity(), "no value is in row {row}");
-                // SAFETY: the row is below the capacity.
-                unsafe { row_ptr(lane, row) }
-            }
+            Some(lane) => lane.row(row),
         }
     }
 
     /// Sets the change ticks of all values.
-    pub(super) fn try_set_ticks(&mut self, track: Track, now: Tick) -> Result<(), AllocError> {
-        let runs = self.runs;
+    pub(super) fn try_set_ticks(&mut self, now: Tick) -> Result<(), AllocError> {
+        let (runs, track) = (self.runs, self.component.track);
         let Some(lane) = self.lanes().last_mut() else { return Ok(()) };
         match track {
             Track::None => {}
             Track::Column => lane.set_version(now.number().into()),
             Track::Row => {
-                if let Runs::All(rows) = runs
-                    && lane.capacity() < rows
-                {
-                    // SAFETY: the lane grows, and no older pointer into it is used.
-                    unsafe { lane.try_resize(rows)? };
+                if let Runs::All(rows) = runs {
+                    lane.try_reserve_exact(rows)?;
                 }
                 for row in runs.rows() {
-                    // SAFETY: the last lane is that of the change ticks. It has the capacity, and is not used otherwise, by the
-                    // contract of `new`.
-                    unsafe { ticks_at(lane, row as usize).write(ComponentTicks::new(now)) };
+                    // SAFETY: the last lane is that of the change ticks. The row is within its capacity, and not used
+                    // otherwise.
+                    unsafe { lane.row(row).cast::<AtomicTicks>().write(AtomicTicks::new(now)) };
                 }
             }
         }
@@ -157,7 +180,7 @@ impl<'a> ColumnBuilder<'a> {
     }
 
     /// Reads the first `count` lanes. Their bytes need not be values, so that the values are not counted.
-    pub(super) fn read_lanes(&mut self, count: usize, input: &mut Reader<'_>) -> Result<(), LoadError> {
+    fn read_lanes(&mut self, count: usize, input: &mut Reader<'_>) -> Result<(), LoadError> {
         let runs = self.runs;
         for at in 0..count {
             for run in runs.iter() {
@@ -168,33 +191,81 @@ impl<'a> ColumnBuilder<'a> {
                         && lane.capacity() == row
                     {
                         let capacity = trusted_capacity(row, total, lane.row_size());
-                        // SAFETY: the lane grows, and no older pointer into it is used.
-                        input.check(unsafe { lane.try_resize(capacity) })?;
+                        input.check(lane.try_reserve_exact(capacity))?;
                     }
                     let end = run.end.min(lane.capacity());
+                    let bytes = (end - row) as usize * lane.row_size();
                     // SAFETY: the lane has the capacity for these rows, which are not in use. They are bytes until they are
                     // counted.
-                    unsafe { fill(row_ptr(lane, row), (end - row) as usize * lane.row_size(), input)? };
+                    fill(unsafe { core::slice::from_raw_parts_mut(lane.row(row).cast(), bytes) }, input)?;
                     row = end;
                 }
             }
         }
         Ok(())
     }
+}
 
-    /// Returns the number of the first value, in the order of the runs, one of whose lanes has invalid bytes.
-    ///
-    /// # Safety
-    ///
-    /// The first `count` lanes were [read](ColumnBuilder::read_lanes).
-    pub(super) unsafe fn find_invalid(&mut self, count: usize, are_valid: fn(usize, &[u8]) -> bool) -> Option<u32> {
-        let runs = self.runs;
+impl Drop for ColumnBuilder<'_> {
+    fn drop(&mut self) {
+        let Some(drop) = self.component.drop else { return };
+        drop_all(self.runs.rows().take(self.count as usize), |row| {
+            let value = self.value_ptr(row);
+            // SAFETY: the value was written, belongs to the builder, and is dropped once.
+            unsafe { drop(value) };
+        });
+    }
+}
+
+/// A builder that is known to be of the component `C`.
+pub(super) struct TypedBuilder<'b, 'a, C> {
+    builder: &'b mut ColumnBuilder<'a>,
+    component: PhantomData<C>,
+}
+
+impl<C: Component> TypedBuilder<'_, '_, C> {
+    /// Returns the number of values to read.
+    pub(super) fn len(&self) -> u32 {
+        self.builder.runs.len()
+    }
+
+    /// Writes the next value.
+    pub(super) fn push(&mut self, value: C) -> Result<(), AllocError> {
+        let row = self.builder.try_next_row()?;
+        // SAFETY: the lanes are those of `C`. They have the capacity, and the row is not in use.
+        unsafe { C::Layout::write(C::Layout::ptr(self.builder.lanes, RunTicks::READ), row as usize, value) };
+        self.builder.count += 1;
+        Ok(())
+    }
+
+    /// Reads all values as they are in memory, lane by lane.
+    pub(super) fn read_plain(&mut self, name: &'static str, input: &mut Reader<'_>) -> Result<(), LoadError>
+    where
+        C::Layout: PlainLayout<C>,
+    {
+        self.builder.read_lanes(value_lanes::<C>(), input)?;
+        // The constant is evaluated in any case: its evaluation may check that there is no padding.
+        if !<C::Layout as PlainLayout<C>>::ANY_BYTES
+            && let Some(row) = self.find_invalid()
+        {
+            return Err(input.error(Problem::Value { name, row, error: INVALID }));
+        }
+        self.builder.count = self.builder.runs.len();
+        Ok(())
+    }
+
+    /// Returns the number of the first value, in the order of the runs, one of whose lanes has invalid bytes. All lanes were
+    /// read.
+    fn find_invalid(&mut self) -> Option<u32>
+    where
+        C::Layout: PlainLayout<C>,
+    {
+        let (are_valid, runs) = (<C::Layout as PlainLayout<C>>::are_valid, self.builder.runs);
         let mut first: Option<u32> = None;
-        for (at, lane) in self.lanes()[..count].iter().enumerate() {
-            // SAFETY: rows of a run are contiguous. They were read, by the caller's contract, and are not used otherwise.
-            let bytes = |start: u32, len: usize| unsafe {
-                core::slice::from_raw_parts(row_ptr(lane, start), len * lane.row_size())
-            };
+        for (at, lane) in self.builder.lanes()[..value_lanes::<C>()].iter().enumerate() {
+            // SAFETY: rows of a run are contiguous. Their bytes were read, and are not used otherwise.
+            let bytes =
+                |start: u32, len: usize| unsafe { core::slice::from_raw_parts(lane.row(start), len * lane.row_size()) };
             let mut before = 0;
             for run in runs.iter() {
                 if !are_valid(at, bytes(run.start, run.len())) {
@@ -209,50 +280,65 @@ impl<'a> ColumnBuilder<'a> {
     }
 }
 
-impl Drop for ColumnBuilder<'_> {
-    fn drop(&mut self) {
-        let Some(drop) = self.drop else { return };
-        drop_all(self.runs.rows().take(self.count as usize), |row| {
-            let value = self.value_ptr(row);
-            // SAFETY: the value was written, belongs to the builder, and is dropped once.
-            unsafe { drop(value) };
-        });
+/// A builder that is known to be of a certain run-time component.
+pub(super) struct RunTimeBuilder<'b, 'a>(&'b mut ColumnBuilder<'a>);
+
+impl RunTimeBuilder<'_, '_> {
+    /// Returns the number of values to read.
+    pub(super) fn len(&self) -> u32 {
+        self.0.runs.len()
+    }
+
+    /// Lets a function write the next value, given its address. If the function fails, no value is added.
+    ///
+    /// # Safety
+    ///
+    /// The function writes a value of the component, unless it fails.
+    pub(super) unsafe fn push_with(
+        &mut self,
+        write: impl FnOnce(*mut u8) -> Result<(), CodecError>,
+    ) -> Result<(), NotDecoded> {
+        let row = self.0.try_next_row()?;
+        write(self.0.value_ptr(row))?;
+        self.0.count += 1;
+        Ok(())
+    }
+
+    /// Reads all values as they are in memory.
+    ///
+    /// # Safety
+    ///
+    /// Any bytes are a value of the component.
+    pub(super) unsafe fn read_plain(&mut self, input: &mut Reader<'_>) -> Result<(), LoadError> {
+        self.0.read_lanes(self.0.lane_count, input)?;
+        self.0.count = self.0.runs.len();
+        Ok(())
     }
 }
 
 /// Reads bytes into uninitialised memory.
-///
-/// # Safety
-///
-/// `target` is valid for writes of `len` bytes, which are not used otherwise.
-unsafe fn fill(target: *mut u8, len: usize, input: &mut Reader<'_>) -> Result<(), LoadError> {
-    let mut done = 0;
-    while done < len {
+fn fill(mut target: &mut [MaybeUninit<u8>], input: &mut Reader<'_>) -> Result<(), LoadError> {
+    while !target.is_empty() {
         let buffered = input.buffered();
-        // SAFETY: `done` is below `len`, so that it is within the memory.
-        let target = unsafe { target.add(done) };
         if !buffered.is_empty() {
-            let now = buffered.len().min(len - done);
-            // SAFETY: the memory has `len - done` bytes left, and is not the buffer of the input.
-            unsafe { buffered.as_ptr().copy_to_nonoverlapping(target, now) };
+            let now = buffered.len().min(target.len());
+            let (part, rest) = target.split_at_mut(now);
+            part.write_copy_of_slice(&buffered[..now]);
             input.consume(now);
-            done += now;
+            target = rest;
             continue;
         }
         let frame = input.next_frame()?;
-        let (now, mut sum) = (frame.min(len - done), input.open());
-        for at in (0..now).step_by(PIECE) {
-            let now = PIECE.min(now - at);
-            // SAFETY: the memory has these bytes, which are zeroed before a reader sees them.
-            let piece = unsafe {
-                target.add(at).write_bytes(0, now);
-                core::slice::from_raw_parts_mut(target.add(at), now)
-            };
-            input.piece(&mut sum, piece)?;
+        let (part, rest) = target.split_at_mut(frame.min(target.len()));
+        let (now, mut sum) = (part.len(), input.open());
+        for piece in part.chunks_mut(PIECE) {
+            piece.fill(MaybeUninit::new(0));
+            // SAFETY: all bytes were set just now. A reader sees bytes that are initialised.
+            input.piece(&mut sum, unsafe { piece.assume_init_mut() })?;
         }
         input.keep(&mut sum, frame - now)?;
         input.close(sum)?;
-        done += now;
+        target = rest;
     }
     Ok(())
 }

@@ -29,32 +29,36 @@ impl Reader<'_> {
 
     /// Appends `count` bytes to a list.
     pub(super) fn read_bytes(&mut self, list: &mut Vec<u8>, count: usize) -> Result<(), LoadError> {
-        self.read_list(list, count, Reader::take)
-    }
-
-    /// Reads a list of `count` numbers.
-    pub(super) fn read_numbers(&mut self, count: u32) -> Result<Vec<u32>, LoadError> {
-        let mut list = Vec::new();
-        self.read_list(&mut list, count as usize, Reader::numbers)?;
-        Ok(list)
-    }
-
-    /// Appends `count` items to a list, frame by frame: capacity is reserved for items of which the bytes before were there.
-    fn read_list<T: Copy + Default>(
-        &mut self,
-        list: &mut Vec<T>,
-        count: usize,
-        mut read: impl FnMut(&mut Self, &mut [T]) -> Result<(), LoadError>,
-    ) -> Result<(), LoadError> {
         let mut left = count;
         while left > 0 {
+            // Frame by frame: capacity is reserved for bytes of which those before were there.
             let (len, now) = (list.len(), left.min(FRAME));
             try_reserve(list, now).map_err(|error| self.error(error))?;
-            list.resize(len + now, T::default());
-            read(self, &mut list[len..])?;
+            list.resize(len + now, 0);
+            self.take(&mut list[len..])?;
             left -= now;
         }
         Ok(())
+    }
+
+    /// Reads a list of `count` numbers. Capacity is reserved for those whose bytes were there.
+    pub(super) fn read_numbers(&mut self, count: u32) -> Result<Vec<u32>, LoadError> {
+        let (mut list, mut left) = (Vec::new(), count as usize);
+        while left > 0 {
+            let numbers = self.buffered().as_chunks::<4>().0;
+            let now = numbers.len().min(left);
+            try_reserve(&mut list, now.max(1)).map_err(|error| self.error(error))?;
+            if now == 0 {
+                // It buffers a frame.
+                list.push(self.u32()?);
+                left -= 1;
+                continue;
+            }
+            list.extend(numbers[..now].iter().map(|bytes| u32::from_le_bytes(*bytes)));
+            self.consume(now * 4);
+            left -= now;
+        }
+        Ok(list)
     }
 }
 

@@ -1,9 +1,10 @@
 //! [`diff`]: finds the first difference between two worlds.
-#![allow(unsafe_code)]
 
+use super::column_rows::ColumnRows;
 use super::error::SaveError;
 use super::part::Part;
 use super::registry::{Entry, Registry};
+use super::runs::Runs;
 use super::saver::{Saver, try_collect};
 use crate::component::ComponentId;
 use crate::layout::Kind;
@@ -11,7 +12,6 @@ use crate::rows::{Key, Row};
 use crate::world::World;
 use core::fmt;
 use phalanx_store::Entity;
-use phalanx_store::raw::Lane;
 
 /// The first difference between two worlds, as [`diff`] finds it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -137,8 +137,7 @@ pub fn diff(registry: &Registry, a: &World, b: &World) -> Result<Option<Differen
                 };
                 for (value, bytes) in [(value_a, &mut bytes.0), (value_b, &mut bytes.1)] {
                     bytes.clear();
-                    // SAFETY: the lanes are those of the component, and the row has a value. The worlds are borrowed.
-                    let done = unsafe { entry.column.encode(value.0, value.1, bytes) };
+                    let done = entry.column.encode(value, bytes);
                     done.map_err(|error| SaveError::Codec { name: component, error })?;
                 }
                 if bytes.0 != bytes.1 {
@@ -161,14 +160,13 @@ pub fn diff(registry: &Registry, a: &World, b: &World) -> Result<Option<Differen
     Ok((registry.checksum(a)? != registry.checksum(b)?).then_some(Difference::Order))
 }
 
-/// Returns the lanes and the row of the value of a slot, if it has one.
-fn value_of(world: &World, slot: Entity, id: Option<ComponentId>, entry: &Entry) -> Option<(*const Lane, u32)> {
-    let id = id?;
+/// Returns the value of a slot, if it has one.
+fn value_of<'a>(world: &'a World, slot: Entity, id: Option<ComponentId>, entry: &Entry) -> Option<ColumnRows<'a>> {
+    let (id, storage) = (id?, &world.storage);
     if entry.kind != Kind::Table {
-        let storage = world.storage.sparse.of(id)?;
-        return storage.row(slot.index()).map(|row| (storage.values().lane().cast_const(), row));
+        let row = storage.sparse.of(id)?.row(slot.index())?;
+        return ColumnRows::of_sparse(storage, id, Runs::One(row));
     }
-    let at = world.storage.try_location(slot).ok()?;
-    let lanes = world.storage.lane(id, at.table);
-    (!lanes.is_null()).then_some((lanes.cast_const(), at.row))
+    let at = storage.try_location(slot).ok()?;
+    ColumnRows::of_table(storage, at.table, id, Runs::One(at.row))
 }

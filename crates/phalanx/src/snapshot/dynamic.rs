@@ -1,18 +1,20 @@
 //! Registration of dynamic components: [`RawCodec`] and [`RegisteredDynamic`].
 #![allow(unsafe_code)]
 
+use super::codec::try_extend;
 use super::coded::{read_each, write_each};
-use super::column::{Column, ColumnRows, extend_by_row, write_lanes};
+use super::column::Column;
 use super::column_builder::ColumnBuilder;
+use super::column_rows::{ColumnRows, ValueRef};
 use super::error::{CodecError, LoadError, RegistryError, SaveError};
 use super::readable::Readable;
 use super::reader::Reader;
 use super::registry::{Entry, Origin, Registry, Schema};
 use super::writer::Writer;
-use crate::storage::table::{ALIGNED_FOR_ALL, row_ptr};
+use crate::alloc::unwrap_alloc;
+use crate::component::ComponentInfo;
 use crate::world::ComponentDescriptor;
 use core::fmt;
-use phalanx_store::raw::Lane;
 
 /// Encodes values of a dynamic component as bytes, and decodes them, given their addresses.
 pub trait RawCodec: Send + Sync + 'static {
@@ -49,8 +51,17 @@ pub trait RawCodec: Send + Sync + 'static {
     }
 }
 
-/// Values that are written as they are in memory, with the number of lanes.
-struct PlainBytes(usize);
+/// Values of a run-time component that are written as they are in memory.
+struct PlainBytes(ComponentInfo);
+
+impl PlainBytes {
+    /// Returns the bytes of the values in some rows, lane by lane.
+    fn bytes<'a>(&self, source: ColumnRows<'a>, lane: usize) -> impl Iterator<Item = &'a [u8]> + use<'a> {
+        source.check_run_time(&self.0);
+        // SAFETY: values of the component have no padding, by the contract of `Registry::dynamic`.
+        unsafe { source.lane_bytes(lane) }
+    }
+}
 
 impl Column for PlainBytes {
     fn codec(&self) -> &'static str {
@@ -62,43 +73,31 @@ impl Column for PlainBytes {
     fn is_plain(&self) -> bool {
         true
     }
-    unsafe fn write(&self, _: &'static str, sources: &[ColumnRows<'_>], out: &mut Writer<'_>) -> Result<(), SaveError> {
-        // SAFETY: the rows are in use and not written, by the caller's contract. They have no padding, by the contract of
-        // `Registry::dynamic`.
-        unsafe { write_lanes(self.0, sources, out) }
-    }
-    unsafe fn encode(&self, lanes: *const Lane, row: u32, bytes: &mut Vec<u8>) -> Result<(), CodecError> {
-        // SAFETY: as in `write`, for one row.
-        unsafe { extend_by_row(self.0, lanes, row, bytes) }
-    }
-    unsafe fn read(
-        &self,
-        _: &'static str,
-        builder: &mut ColumnBuilder<'_>,
-        input: &mut Reader<'_>,
-    ) -> Result<(), LoadError> {
-        builder.read_lanes(self.0, input)?;
-        // SAFETY: all lanes were read, and any bytes are a value, by the contract of `Registry::dynamic`.
-        unsafe { builder.set_complete() };
+    fn write(&self, _: &'static str, sources: &[ColumnRows<'_>], out: &mut Writer<'_>) -> Result<(), SaveError> {
+        for lane in 0..self.0.lanes.len() {
+            for source in sources {
+                self.bytes(*source, lane).try_for_each(|bytes| out.put(bytes))?;
+            }
+        }
         Ok(())
+    }
+    fn encode(&self, source: ColumnRows<'_>, bytes: &mut Vec<u8>) -> Result<(), CodecError> {
+        let mut lanes = (0..self.0.lanes.len()).flat_map(|lane| self.bytes(source, lane));
+        lanes.try_for_each(|lane| try_extend(bytes, lane))
+    }
+    fn read(&self, _: &'static str, builder: &mut ColumnBuilder<'_>, input: &mut Reader<'_>) -> Result<(), LoadError> {
+        // SAFETY: any bytes are a value, by the contract of `Registry::dynamic`.
+        unsafe { builder.of_run_time(&self.0).read_plain(input) }
     }
 }
 
-/// Values that a codec encodes one by one, in blocks of bytes, and whether they have a lane.
-struct RawCoded<K>(K, bool);
+/// Values of a run-time component that a codec encodes one by one, in blocks of bytes.
+struct RawCoded<K>(K, ComponentInfo);
 
-impl<K> RawCoded<K> {
-    /// Returns the address of a value.
-    ///
-    /// # Safety
-    ///
-    /// The lanes are those of the component, and the row is below their capacity.
-    unsafe fn at(&self, lanes: *const Lane, row: u32) -> *const u8 {
-        match self.1 {
-            // SAFETY: the lane is that of the component, and the row is below its capacity, by the caller's contract.
-            true => unsafe { row_ptr(&*lanes, row) },
-            false => core::ptr::without_provenance(ALIGNED_FOR_ALL.get()),
-        }
+impl<K: RawCodec> RawCoded<K> {
+    fn encode_value(&self, value: ValueRef<'_>, bytes: &mut Vec<u8>) -> Result<(), CodecError> {
+        // SAFETY: the address is that of a value of the component, which is not written meanwhile.
+        unsafe { self.0.encode(value.address(&self.1), bytes) }
     }
 }
 
@@ -112,30 +111,21 @@ impl<K: RawCodec> Column for RawCoded<K> {
     fn is_plain(&self) -> bool {
         false
     }
-    unsafe fn write(
-        &self,
-        name: &'static str,
-        sources: &[ColumnRows<'_>],
-        out: &mut Writer<'_>,
-    ) -> Result<(), SaveError> {
-        write_each(name, sources, out, |lanes, row, bytes| {
-            // SAFETY: the row has a value of the component, by the caller's contract.
-            unsafe { self.0.encode(self.at(lanes, row), bytes) }
-        })
+    fn write(&self, name: &'static str, sources: &[ColumnRows<'_>], out: &mut Writer<'_>) -> Result<(), SaveError> {
+        write_each(name, sources.iter().copied(), out, |value, bytes| self.encode_value(value, bytes))
     }
-    unsafe fn encode(&self, lanes: *const Lane, row: u32, bytes: &mut Vec<u8>) -> Result<(), CodecError> {
-        // SAFETY: as in `write`, for one row.
-        unsafe { self.0.encode(self.at(lanes, row), bytes) }
+    fn encode(&self, source: ColumnRows<'_>, bytes: &mut Vec<u8>) -> Result<(), CodecError> {
+        source.values().try_for_each(|value| self.encode_value(value, bytes))
     }
-    unsafe fn read(
+    fn read(
         &self,
         name: &'static str,
         builder: &mut ColumnBuilder<'_>,
         input: &mut Reader<'_>,
     ) -> Result<(), LoadError> {
+        let mut builder = builder.of_run_time(&self.1);
         read_each(name, builder.len(), input, |bytes, _| {
-            // SAFETY: values have one lane at most. The codec writes a value or fails, by the contract of
-            // `Registry::dynamic_codec`. The target has the capacity for a value, and none is in it.
+            // SAFETY: the codec writes a value or fails, by the contract of `Registry::dynamic_codec`.
             unsafe { builder.push_with(|target| self.0.decode(target, bytes)) }
         })
     }
@@ -202,20 +192,19 @@ impl Registry {
     /// The contract of [`World::register_component`](crate::World::register_component) holds. No byte of a value is
     /// padding. Any bytes of its size are a value, because a file may come from an untrusted source.
     pub unsafe fn dynamic(&mut self, descriptor: ComponentDescriptor) -> Result<RegisteredDynamic<'_>, RegistryError> {
-        let entry = self.add_dynamic(descriptor, |lanes| Box::new(PlainBytes(lanes)))?;
+        let entry = self.add_dynamic(descriptor, |info| Box::new(PlainBytes(info)))?;
+        let Origin::RunTime(info) = &entry.origin else { unreachable!("a run-time component was added") };
+        let Some(size) = info.lanes.first().map(|lane| lane.size()) else {
+            entry.readable = Some(Readable::unit());
+            return Ok(RegisteredDynamic { entry });
+        };
+        let (of_shown, of_parsed) = (PlainBytes(unwrap_alloc(info.try_clone())), unwrap_alloc(info.try_clone()));
         entry.readable = Some(Readable {
-            show: |lanes, row, see| {
-                // SAFETY: the lane is that of the component, and the row is in use, by the caller's contract.
-                let bytes = unsafe {
-                    let lane = &*lanes;
-                    core::slice::from_raw_parts(row_ptr(lane, row), lane.row_size())
-                };
-                see(&bytes);
-            },
-            parse: |builder, deserializer| {
+            show: Box::new(move |source, see| {
+                of_shown.bytes(source, 0).flat_map(|run| run.chunks_exact(size)).for_each(|value| see(&value));
+            }),
+            parse: Box::new(move |builder, deserializer| {
                 let bytes: Vec<u8> = erased_serde::deserialize(deserializer)?;
-                // SAFETY: the component has a lane: the other case is below.
-                let size = unsafe { (*builder.lane()).row_size() };
                 if bytes.len() != size {
                     return Err(serde::de::Error::custom(format_args!(
                         "{} bytes where {size} are a value",
@@ -224,20 +213,14 @@ impl Registry {
                 }
                 // SAFETY: any bytes of the size are a value, by the contract of `Registry::dynamic`. The target is one.
                 let done = unsafe {
-                    builder.push_with(|target| {
+                    builder.of_run_time(&of_parsed).push_with(|target| {
                         target.copy_from_nonoverlapping(bytes.as_ptr(), size);
                         Ok(())
                     })
                 };
                 done.map_err(|_| serde::de::Error::custom("allocation failed"))
-            },
+            }),
         });
-        if entry.schema.lanes.is_empty() {
-            entry.readable = Some(Readable {
-                show: |_, _, see| see(&()),
-                parse: |_, deserializer| erased_serde::deserialize::<()>(deserializer),
-            });
-        }
         Ok(RegisteredDynamic { entry })
     }
 
@@ -256,17 +239,17 @@ impl Registry {
         descriptor: ComponentDescriptor,
         codec: impl RawCodec,
     ) -> Result<RegisteredDynamic<'_>, RegistryError> {
-        let entry = self.add_dynamic(descriptor, |lanes| Box::new(RawCoded(codec, lanes > 0)))?;
+        let entry = self.add_dynamic(descriptor, |info| Box::new(RawCoded(codec, info)))?;
         Ok(RegisteredDynamic { entry })
     }
 
     fn add_dynamic(
         &mut self,
         descriptor: ComponentDescriptor,
-        column: impl FnOnce(usize) -> Box<dyn Column>,
+        column: impl FnOnce(ComponentInfo) -> Box<dyn Column>,
     ) -> Result<&mut Entry, RegistryError> {
         let info = descriptor.into_info();
-        let (name, kind, column) = (info.name, info.kind, column(info.lanes.len()));
+        let (name, kind, column) = (info.name, info.kind, column(unwrap_alloc(info.try_clone())));
         let lanes = if column.is_plain() { info.lanes.to_vec() } else { Vec::new() };
         let schema = Schema { lanes, fields: fields("", column.is_plain()) };
         self.add_entry(name, name, Origin::RunTime(info), kind, schema, column)

@@ -234,15 +234,11 @@ impl Loader<'_, '_> {
             let builder = self.input.check(restore::column_builder(&self.world.storage, number, id, rows))?;
             all.push(builder);
             let Some(builder) = all.last_mut() else { continue };
-            // SAFETY: the builder is of this component.
-            unsafe {
-                match older {
-                    None => entry.column.read(entry.name, builder, &mut self.input)?,
-                    Some(at) => entry.older[at].migration.read(entry.name, builder, &mut self.input)?,
-                }
+            match older {
+                None => entry.column.read(entry.name, builder, &mut self.input)?,
+                Some(at) => entry.older[at].migration.read(entry.name, builder, &mut self.input)?,
             }
-            self.input
-                .check(builder.try_set_ticks(self.world.storage.components.info(id).track, self.world.change_tick()))?;
+            self.input.check(builder.try_set_ticks(self.world.change_tick()))?;
         }
         self.input.end_section()?;
         // SAFETY: all columns were read, and all slots were added. The builders own the values until this succeeds.
@@ -318,7 +314,7 @@ impl Loader<'_, '_> {
                     return self.input.invalid("a linear store with empty words at its end");
                 }
                 self.input.check(restore::create_sparse(&mut self.world.storage, id, number))?;
-                if let Some(last) = Runs::Bits(&bits).rows().last() {
+                if let Some(last) = Runs::Bits(&bits).end().checked_sub(1) {
                     let reserved = restore::reserve_linear(&mut self.world.storage, number, last);
                     self.input.check(reserved)?;
                 }
@@ -327,17 +323,14 @@ impl Loader<'_, '_> {
         // The presence bits of a linear storage are checked before values are read into these rows.
         let is_pool = entry.kind == crate::layout::Kind::Pool;
         let runs = if is_pool && bits.is_empty() { Runs::All(keys.len() as u32) } else { Runs::Bits(&bits) };
-        let rows = if is_pool { Ok(0) } else { restore::count_extra_rows(&self.world.storage, runs) };
+        let rows = if is_pool { Ok(0) } else { restore::count_extra_rows(&self.world.storage, &bits) };
         let rows = self.input.check(rows)?;
         let mut builder = restore::sparse_builder(&mut self.world.storage, number, &info, runs);
-        // SAFETY: the builder is of this component.
-        unsafe {
-            match older {
-                None => entry.column.read(entry.name, &mut builder, &mut self.input)?,
-                Some(at) => entry.older[at].migration.read(entry.name, &mut builder, &mut self.input)?,
-            }
+        match older {
+            None => entry.column.read(entry.name, &mut builder, &mut self.input)?,
+            Some(at) => entry.older[at].migration.read(entry.name, &mut builder, &mut self.input)?,
         }
-        self.input.check(builder.try_set_ticks(info.track, self.world.change_tick()))?;
+        self.input.check(builder.try_set_ticks(self.world.change_tick()))?;
         self.input.end_section()?;
         // SAFETY: the values were read, at the positions of their keys or at their slots. The builder owns them until this
         // succeeds.

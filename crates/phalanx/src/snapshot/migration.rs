@@ -1,30 +1,21 @@
 //! [`Migration`]: reads columns of older versions.
-#![allow(unsafe_code)]
 
 use super::codec::Codec;
 use super::coded::read_values;
-use super::column::{Column, Plain};
 use super::column_builder::ColumnBuilder;
 use super::error::LoadError;
 use super::reader::Reader;
-use crate::alloc::try_vec;
-use crate::change_detection::RunTicks;
 use crate::component::Component;
-use crate::layout::{Layout, PlainLayout};
+use crate::layout::PlainLayout;
 use core::marker::PhantomData;
-use phalanx_store::raw::Lane;
 
 /// Reads a column of another type and converts each value.
 pub(super) trait Migration: Send + Sync {
     /// Returns the name of the codec that the column was written by.
     fn codec(&self) -> &'static str;
 
-    /// Reads all values of `builder`.
-    ///
-    /// # Safety
-    ///
-    /// `builder` is of the component that values are converted to.
-    unsafe fn read(
+    /// Reads all values of `builder`. Panics if it is not of the component that values are converted to.
+    fn read(
         &self,
         name: &'static str,
         builder: &mut ColumnBuilder<'_>,
@@ -43,25 +34,18 @@ where
         "plain"
     }
 
-    unsafe fn read(
+    fn read(
         &self,
         name: &'static str,
         builder: &mut ColumnBuilder<'_>,
         input: &mut Reader<'_>,
     ) -> Result<(), LoadError> {
-        let mut lanes = input.check(try_vec(Old::Layout::LANES))?;
-        Old::Layout::lanes(&mut |lane| lanes.push(Lane::new(lane)));
-        let mut old = ColumnBuilder::of_plain(&mut lanes, builder.len());
-        // SAFETY: the lanes are those of `Old`.
-        unsafe { Plain::<Old>(PhantomData).read(name, &mut old, input)? };
-        let lanes = old.lane();
-        for row in 0..builder.len() {
-            // SAFETY: the lanes are those of `Old`, and the row was read just now. Plain values are `Copy`: reading one moves
-            // nothing out. `builder` is of `C`, by the caller's contract.
-            input.check(unsafe {
-                let value = Old::Layout::read(Old::Layout::ptr(lanes, RunTicks::READ), row as usize);
-                builder.push((self.0)(value))
-            })?;
+        let mut builder = builder.of_type::<C>();
+        let mut lanes = Vec::new();
+        let mut old = input.check(ColumnBuilder::try_of_type::<Old>(&mut lanes, builder.len()))?;
+        old.of_type::<Old>().read_plain(name, input)?;
+        for value in old.rows().of_type::<Old>().values() {
+            input.check(builder.push((self.0)(value.copied())))?;
         }
         Ok(())
     }
@@ -75,15 +59,13 @@ impl<Old: 'static, C: Component, K: Codec<Old>, M: Fn(Old) -> C + Send + Sync> M
         self.0.name()
     }
 
-    unsafe fn read(
+    fn read(
         &self,
         name: &'static str,
         builder: &mut ColumnBuilder<'_>,
         input: &mut Reader<'_>,
     ) -> Result<(), LoadError> {
-        read_values(&self.0, name, builder.len(), input, |old: Old| {
-            // SAFETY: `builder` is of `C`, by the caller's contract.
-            unsafe { builder.push((self.1)(old)) }
-        })
+        let mut builder = builder.of_type::<C>();
+        read_values(&self.0, name, builder.len(), input, |old: Old| builder.push((self.1)(old)))
     }
 }

@@ -49,6 +49,7 @@ mod codec;
 mod coded;
 mod column;
 mod column_builder;
+mod column_rows;
 mod declared_count;
 mod diff;
 mod dynamic;

@@ -17,10 +17,9 @@
 //! | `resources` | a list of `name`, `version`, `value` |
 //!
 //! There are no change ticks: all values of a world that is read in this form are new.
-#![allow(unsafe_code)]
 
-use super::column::{ColumnRows, with_value};
 use super::column_builder::ColumnBuilder;
+use super::column_rows::ColumnRows;
 use super::error::SaveError;
 use super::part::Part;
 use super::registry::{Entry, Registered, RegisteredResource, Registry, ResourceEntry};
@@ -30,7 +29,6 @@ use crate::component::Component;
 use crate::sparse::SparseStorage;
 use crate::world::World;
 use core::any::Any;
-use phalanx_store::raw::Lane;
 use serde::de::{DeserializeOwned, DeserializeSeed};
 use serde::ser::{Error as _, SerializeSeq, SerializeStruct};
 use serde::{Deserializer, Serialize, Serializer};
@@ -39,15 +37,26 @@ use serde::{Deserializer, Serialize, Serializer};
 pub(super) const FORMAT: u32 = 1;
 
 type See<'a> = dyn FnMut(&dyn erased_serde::Serialize) + 'a;
-type Show = unsafe fn(*const Lane, u32, &mut See<'_>);
+type Show = dyn Fn(ColumnRows<'_>, &mut See<'_>) + Send + Sync;
 type ParseAny = fn(&mut dyn erased_serde::Deserializer<'_>) -> Result<Box<dyn Any>, erased_serde::Error>;
-type Parse =
-    unsafe fn(&mut ColumnBuilder<'_>, &mut dyn erased_serde::Deserializer<'_>) -> Result<(), erased_serde::Error>;
+type Parse = dyn Fn(&mut ColumnBuilder<'_>, &mut dyn erased_serde::Deserializer<'_>) -> Result<(), erased_serde::Error>
+    + Send
+    + Sync;
 
 /// Serializes and deserializes the values of a component.
 pub(super) struct Readable {
-    pub(super) show: Show,
-    pub(super) parse: Parse,
+    pub(super) show: Box<Show>,
+    pub(super) parse: Box<Parse>,
+}
+
+impl Readable {
+    /// Returns a readable form of values without data: a unit for each value.
+    pub(super) fn unit() -> Readable {
+        Readable {
+            show: Box::new(|source, see| source.values().for_each(|_| see(&()))),
+            parse: Box::new(|_, deserializer| erased_serde::deserialize::<()>(deserializer)),
+        }
+    }
 }
 
 /// Serializes and deserializes a resource.
@@ -63,23 +72,20 @@ impl<C: Component> Registered<'_, C> {
         C: Serialize + DeserializeOwned,
     {
         self.entry.readable = Some(Readable {
-            // SAFETY: the lanes are those of the component, and the row is in use, by the caller's contract.
-            show: |lanes, row, see| unsafe { with_value(lanes, row, |value: &C| see(value)) },
-            parse: |builder, deserializer| {
+            show: Box::new(|source, see| {
+                source.of_type::<C>().values().for_each(|value| value.with(|value| see(value)));
+            }),
+            parse: Box::new(|builder, deserializer| {
                 let value: C = erased_serde::deserialize(deserializer)?;
-                // SAFETY: the builder is of the component, by the caller's contract.
-                unsafe { builder.push(value) }.map_err(serde::de::Error::custom)
-            },
+                builder.of_type::<C>().push(value).map_err(serde::de::Error::custom)
+            }),
         });
         self
     }
 
     /// Gives a tag a readable form: a unit for each value.
     pub(super) fn readable_tag(self) -> Self {
-        self.entry.readable = Some(Readable {
-            show: |_, _, see| see(&()),
-            parse: |_, deserializer| erased_serde::deserialize::<()>(deserializer),
-        });
+        self.entry.readable = Some(Readable::unit());
         self
     }
 }
@@ -114,12 +120,15 @@ impl Serialize for Values<'_> {
         let Some(readable) = &self.entry.readable else {
             return Err(S::Error::custom(SaveError::NotReadable { name }));
         };
-        let len = self.sources.iter().map(|source| source.runs.len() as usize).sum();
+        let len = self.sources.iter().map(|source| source.len() as usize).sum();
         let mut list = serializer.serialize_seq(Some(len))?;
-        for (lanes, row) in self.sources.iter().flat_map(|source| source.runs.rows().map(|row| (source.lanes, row))) {
+        for source in self.sources {
             let mut done = Ok(());
-            // SAFETY: the lanes are those of the component, and the rows are in use. The world is borrowed.
-            unsafe { (readable.show)(lanes, row, &mut |value| done = list.serialize_element(value)) };
+            (readable.show)(*source, &mut |value| {
+                if done.is_ok() {
+                    done = list.serialize_element(value);
+                }
+            });
             done?;
         }
         list.end()
@@ -170,7 +179,8 @@ impl Serialize for SparseForm<'_> {
         form.serialize_field("removal", &parts.removal)?;
         form.serialize_field("keys", &parts.keys)?;
         form.serialize_field("words", &parts.words)?;
-        let sources = [ColumnRows { lanes: self.storage.values().lane(), runs: parts.runs() }];
+        let storage = &self.saving.world.storage;
+        let sources: Vec<_> = ColumnRows::of_sparse(storage, self.storage.id, parts.runs()).into_iter().collect();
         let entry = self.saving.components[self.number as usize].entry;
         form.serialize_field("values", &Values { entry, sources: &sources })?;
         form.end()

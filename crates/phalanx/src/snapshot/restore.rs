@@ -54,10 +54,8 @@ pub(super) fn push_slots(storage: &mut Storage, number: u32, first: u32, slots: 
     let extra = table.signature.has(ComponentId::ROW);
     let needed = first.checked_add(slots.len() as u32).ok_or(AllocError::CapacityOverflow)?;
     table.entities.try_grow(needed)?;
-    let entities = table.entities.ptr();
     for (&slot, row) in slots.iter().zip(first..) {
-        // SAFETY: the names of extra rows stay in the table.
-        let Some(entity) = (unsafe { storage.entities.occupant(slot) }) else {
+        let Some(entity) = occupant(&storage.entities, slot) else {
             return slot_is(slot, "has a row in a table and is not alive");
         };
         match (entity.is_row(), extra) {
@@ -65,16 +63,22 @@ pub(super) fn push_slots(storage: &mut Storage, number: u32, first: u32, slots: 
             (false, true) => return slot_is(slot, "is an entity in a table of extra rows"),
             _ => {}
         }
-        // SAFETY: a live slot has a location. The table has the capacity for the row.
+        // SAFETY: a live slot has a location. The table has the capacity for the row, which is not in use.
         unsafe {
             if storage.entities.payload_unchecked(slot) != Location::NOWHERE {
                 return slot_is(slot, "has a row in a table twice");
             }
             storage.entities.set_unchecked(slot, Location { table: number, row });
-            entities.add(row as usize).write(entity);
+            table.entities.at(row).write(entity);
         }
     }
     Ok(())
+}
+
+/// Returns the entity or extra row that is alive at a slot.
+fn occupant(entities: &EntityPool<Location>, slot: u32) -> Option<Entity> {
+    // SAFETY: the names of extra rows stay in tables and sparse storages.
+    unsafe { entities.occupant(slot) }
 }
 
 /// Returns a builder for a column of a table whose length is 0.
@@ -99,23 +103,16 @@ pub(super) fn column_builder(
 /// All columns have values in `rows` rows, which the caller gives up. As many slots were [added](push_slots).
 pub(super) unsafe fn finish_table(storage: &mut Storage, number: u32, rows: u32) -> Result<(), Problem> {
     let table = &mut storage.tables[number as usize];
-    if table.signature.has(ComponentId::ROW) {
-        for lane in 0..3 {
-            // SAFETY: the first three lanes are those of the reserved component. They grow.
-            unsafe { (*table.lanes().add(lane)).try_resize(rows.max(1))? };
-        }
-        if let Some(lanes) = table.row_lanes() {
-            for row in 0..rows as usize {
-                // SAFETY: the lanes have the capacity. Until its name is read, a row owns itself.
-                unsafe {
-                    lanes.owners.add(row).write(*table.entities.at(row as u32));
-                    lanes.links.add(row).write(Link { prev: NONE, next: NONE });
-                }
-            }
+    table.try_cover(rows)?;
+    if table.is_extra() {
+        for row in 0..rows {
+            // SAFETY: as many slots were added, by the caller's contract.
+            let slot = unsafe { *table.entities.at(row) };
+            // Until its name is read, a row owns itself.
+            table.write_name(row, slot, Label::UNNAMED, Link { prev: NONE, next: NONE });
         }
     }
-    table.update_capacity();
-    // SAFETY: all rows have values, by the caller's contract. `update_capacity` has checked the lanes.
+    // SAFETY: all rows have values, by the caller's contract. The lanes have the capacity.
     unsafe { table.set_len(rows, &mut storage.table_order) };
     storage.restructured();
     Ok(())
@@ -130,8 +127,7 @@ pub(super) fn name_row(
     component: Option<ComponentId>,
     role: u32,
 ) -> Result<(), Problem> {
-    // SAFETY: the name of the row stays in the storage.
-    let Some(row) = (unsafe { storage.entities.occupant(slot) }).filter(|row| row.is_row()) else {
+    let Some(row) = occupant(&storage.entities, slot).filter(|row| row.is_row()) else {
         return slot_is(slot, "has a name of a row and is none");
     };
     let Some(entity) = storage.entities.get(owner) else { return slot_is(owner, "owns a row and is not an entity") };
@@ -143,51 +139,29 @@ pub(super) fn name_row(
         return slot_is(slot, "has the name of another row");
     }
     storage.rows.try_reserve(1, 1, storage.entities.slot_count())?;
-    // SAFETY: every live slot has a location: `check_rows` was called after all tables were read.
-    let at = unsafe { storage.entities.payload_unchecked(slot) };
-    let Some(lanes) = storage.tables[at.table as usize].row_lanes() else {
+    let at = storage.entities.payload(row).filter(|at| *at != Location::NOWHERE);
+    let table = at.and_then(|at| storage.tables.get_mut(at.table as usize));
+    let (Some(at), Some(columns)) = (at, table.and_then(|table| table.row_columns_mut())) else {
         return slot_is(slot, "is an extra row in a table of entities");
     };
-    // SAFETY: the row is in use, and the storage is borrowed exclusively.
-    unsafe {
-        if *lanes.owners.add(at.row as usize) != row {
-            return slot_is(slot, "has two names");
-        }
-        lanes.owners.add(at.row as usize).write(entity);
-        lanes.labels.add(at.row as usize).write(label);
+    if columns.owners[at.row as usize] != row {
+        return slot_is(slot, "has two names");
     }
+    (columns.owners[at.row as usize], columns.labels[at.row as usize]) = (entity, label);
     storage.rows.by_name.insert((owner, label), slot);
     match last.filter(|(before, _)| *before == owner) {
         None => {
             storage.rows.begin(owner, slot);
-            // SAFETY: the slot is an extra row in a table of extra rows.
-            unsafe { (*link(storage, slot)).prev = slot };
+            storage.update_link(slot, |link| link.prev = slot);
         }
         Some((_, before)) => {
             let first = storage.rows.first[&owner];
-            // SAFETY: the slots are extra rows in tables of extra rows.
-            unsafe {
-                (*link(storage, before)).next = slot;
-                (*link(storage, slot)).prev = before;
-                (*link(storage, first)).prev = slot;
-            }
+            storage.update_link(before, |link| link.next = slot);
+            storage.update_link(slot, |link| link.prev = before);
+            storage.update_link(first, |link| link.prev = slot);
         }
     }
     Ok(())
-}
-
-/// Returns the link of an extra row.
-///
-/// # Safety
-///
-/// The slot is a live extra row in a table of extra rows.
-unsafe fn link(storage: &Storage, slot: u32) -> *mut Link {
-    // SAFETY: the slot has a location in a table of extra rows, by the caller's contract. So the table has these lanes.
-    unsafe {
-        let at = storage.entities.payload_unchecked(slot);
-        let lanes = storage.tables[at.table as usize].row_lanes().unwrap_unchecked();
-        lanes.links.add(at.row as usize)
-    }
 }
 
 /// Creates an empty sparse storage, which gets the next number.
@@ -198,20 +172,22 @@ pub(super) fn create_sparse(storage: &mut Storage, id: ComponentId, number: u32)
     }
 }
 
-/// Checks that slots are alive, and counts the extra rows among them.
-pub(super) fn count_extra_rows(storage: &Storage, bits: Runs<'_>) -> Result<u32, Problem> {
+/// Checks that the slots with a bit are alive, and counts the extra rows among them.
+pub(super) fn count_extra_rows(storage: &Storage, bits: &[u64]) -> Result<u32, Problem> {
     let mut rows = 0;
-    for run in bits.iter() {
-        for slot in run {
-            rows += u32::from(occupant(&storage.entities, slot)?.is_row());
+    for (first, &word) in (0..).step_by(64).zip(bits) {
+        let mut left = word;
+        while left != 0 {
+            let slot = first + left.trailing_zeros();
+            rows += u32::from(live_slot(&storage.entities, slot)?.is_row());
+            left &= left - 1;
         }
     }
     Ok(rows)
 }
 
-fn occupant(entities: &EntityPool<Location>, slot: u32) -> Result<Entity, Problem> {
-    // SAFETY: the names of extra rows stay in sparse storages.
-    match unsafe { entities.occupant(slot) } {
+fn live_slot(entities: &EntityPool<Location>, slot: u32) -> Result<Entity, Problem> {
+    match occupant(entities, slot) {
         Some(entity) => Ok(entity),
         None => slot_is(slot, "has a value and is not alive"),
     }
@@ -258,7 +234,7 @@ pub(super) fn sparse_builder<'a>(
 /// Each key has a value at its position. The caller gives the values up, unless this fails.
 pub(super) unsafe fn fill_pool(storage: &mut Storage, number: u32, keys: &[u32]) -> Result<(), Problem> {
     let entities = &storage.entities;
-    let key = |&key: &u32| if key == HOLE { Ok(None) } else { occupant(entities, key).map(Some) };
+    let key = |&key: &u32| if key == HOLE { Ok(None) } else { live_slot(entities, key).map(Some) };
     // `HOLE` plus one is zero.
     let slots = keys.iter().fold(0, |most: u32, key| most.max(key.wrapping_add(1)));
     if slots as usize > entities.slot_count() {
@@ -290,10 +266,8 @@ pub(super) fn check_rows(storage: &Storage) -> Result<(), Problem> {
         return Ok(());
     }
     for slot in 0..storage.entities.slot_count() as u32 {
-        // SAFETY: the name of a row does not leave the function. Each slot has a location.
-        let lost = unsafe {
-            storage.entities.occupant(slot).is_some() && storage.entities.payload_unchecked(slot) == Location::NOWHERE
-        };
+        let lost =
+            occupant(&storage.entities, slot).is_some_and(|slot| storage.try_location(slot) == Ok(Location::NOWHERE));
         if lost {
             return slot_is(slot, "is alive and has no row in any table");
         }
@@ -354,7 +328,6 @@ pub(super) fn create_group(
             None => return slot_is(slot, "is in a group that it does not belong to"),
         }
     }
-    // SAFETY: the list has each position of the group once.
-    unsafe { storage.sparse.try_reorder_group(id, &mut order)? };
+    storage.sparse.try_reorder_group(id, &mut order)?;
     Ok(())
 }

@@ -7,6 +7,8 @@ use core::ops::Range;
 pub(super) enum Runs<'a> {
     /// The rows below a number.
     All(u32),
+    /// One row.
+    One(u32),
     /// The rows whose bits are set.
     Bits(&'a [u64]),
 }
@@ -17,6 +19,7 @@ impl<'a> Runs<'a> {
         let (all, words) = match self {
             Runs::All(0) => (None, &[][..]),
             Runs::All(len) => (Some(0..len), &[][..]),
+            Runs::One(row) => (Some(row..row + 1), &[][..]),
             Runs::Bits(words) => (None, words),
         };
         all.into_iter().chain(BitRuns { words, at: 0 })
@@ -31,15 +34,29 @@ impl<'a> Runs<'a> {
     pub(super) fn next_row(self, start: u32) -> Option<u32> {
         let (row, end) = match self {
             Runs::All(len) => (start, len),
+            Runs::One(row) => (start.max(row), row + 1),
             Runs::Bits(words) => (BitRuns { words, at: start }.seek(start, true), words.len() as u32 * 64),
         };
         (row < end).then_some(row)
+    }
+
+    /// Returns the row after the last.
+    pub(super) fn end(self) -> u32 {
+        match self {
+            Runs::All(len) => len,
+            Runs::One(row) => row + 1,
+            Runs::Bits(words) => match words.iter().rposition(|word| *word != 0) {
+                None => 0,
+                Some(at) => (at as u32 + 1) * 64 - words[at].leading_zeros(),
+            },
+        }
     }
 
     /// Returns the number of rows.
     pub(super) fn len(self) -> u32 {
         match self {
             Runs::All(len) => len,
+            Runs::One(_) => 1,
             Runs::Bits(words) => words.iter().map(|word| word.count_ones()).sum(),
         }
     }

@@ -1,7 +1,6 @@
 //! [`Saver`]: writes a world as a snapshot.
-#![allow(unsafe_code)]
 
-use super::column::ColumnRows;
+use super::column_rows::ColumnRows;
 use super::error::SaveError;
 use super::format::{COMPONENTS, END, GROUPS, RESOURCE, ROWS, SLOTS, SPARSE, TABLE};
 use super::part::Part;
@@ -307,8 +306,7 @@ impl<'a> Saver<'a> {
         out.put_each(self.reserved_of(table), |slot| slot.index())?;
         for &number in &table.components {
             let entry = self.components[number as usize].entry;
-            // SAFETY: the lanes are those of the component in these tables, whose rows are in use. The world is borrowed.
-            unsafe { entry.column.write(entry.name, &self.sources(number, &rows)?, out)? };
+            entry.column.write(entry.name, &self.sources(number, &rows)?, out)?;
         }
         report.tables += 1;
         out.end()
@@ -338,11 +336,10 @@ impl<'a> Saver<'a> {
     }
 
     /// Returns the values of a component in a table.
-    pub(super) fn sources<'b>(&self, number: u32, rows: &'b [SavedRows]) -> Result<Vec<ColumnRows<'b>>, AllocError> {
+    pub(super) fn sources<'b>(&'b self, number: u32, rows: &'b [SavedRows]) -> Result<Vec<ColumnRows<'b>>, AllocError> {
         let id = self.components[number as usize].id;
-        try_collect(
-            rows.iter().map(|rows| ColumnRows { lanes: self.world.storage.lane(id, rows.table), runs: rows.runs() }),
-        )
+        let source = |rows: &'b SavedRows| ColumnRows::of_table(&self.world.storage, rows.table, id, rows.runs());
+        try_collect(rows.iter().filter_map(source))
     }
 
     /// Returns the names of the extra rows that are saved: slot, owner, component, role.
@@ -435,10 +432,8 @@ impl<'a> Saver<'a> {
             out.put_u32(parts.words.len() as u32)?;
             parts.words.iter().try_for_each(|word| out.put_u64(*word))?;
         }
-        let source = ColumnRows { lanes: storage.values().lane(), runs: parts.runs() };
-        // SAFETY: the lanes are those of the component. Rows with a key or a presence bit are in use. The world is
-        // borrowed.
-        unsafe { entry.column.write(entry.name, &[source], out)? };
+        let source = ColumnRows::of_sparse(&self.world.storage, storage.id, parts.runs());
+        entry.column.write(entry.name, source.as_slice(), out)?;
         out.end()
     }
 

@@ -4,9 +4,8 @@
 //!
 //! The ticks are in one section, the last before the end. So columns do not depend on tracking, and the checksum of a world
 //! is that of everything before this section.
-#![allow(unsafe_code)]
 
-use super::column::ColumnRows;
+use super::column_rows::ColumnRows;
 use super::error::{LoadError, SaveError};
 use super::format::TICKS;
 use super::loader::Loaded;
@@ -14,11 +13,11 @@ use super::reader::Reader;
 use super::runs::Runs;
 use super::saver::{SavedTable, Saver};
 use super::writer::Writer;
-use crate::change_detection::{ComponentTicks, RunTicks, Tick, Track, column_tick, ticks_at};
-use crate::component::{ComponentId, ComponentInfo};
+use crate::alloc::try_vec;
+use crate::change_detection::{ComponentTicks, RunTicks, Tick, Track, column_tick};
+use crate::component::ComponentId;
 use crate::sparse::Store;
 use crate::world::World;
-use phalanx_store::raw::Lane;
 
 /// The bits of a change: the value was added, or changed, after the last [`World::clear_trackers`].
 const ADDED: u8 = 1;
@@ -36,16 +35,6 @@ fn track_number(track: Track) -> u8 {
         Track::Column => 1,
         Track::Row => 2,
     }
-}
-
-/// Returns the lane of the change ticks of a tracked component.
-///
-/// # Safety
-///
-/// The lanes are those of the component, and outlive `'a`.
-unsafe fn tick_lane<'a>(lanes: *const Lane, info: &ComponentInfo) -> &'a Lane {
-    // SAFETY: the last lane of a tracked component is that of its ticks, by the caller's contract.
-    unsafe { &*lanes.add(info.lanes.len() - 1) }
 }
 
 impl Saver<'_> {
@@ -97,12 +86,8 @@ impl Saver<'_> {
         let id = self.components[number as usize].id;
         if let Some(storage) = self.world.storage.sparse.of(id) {
             let parts = self.sparse_parts(storage)?;
-            return self.changes_of(
-                id,
-                &[ColumnRows { lanes: storage.values().lane(), runs: parts.runs() }],
-                ticks,
-                each,
-            );
+            let source = ColumnRows::of_sparse(&self.world.storage, id, parts.runs());
+            return self.changes_of(id, source.as_slice(), ticks, each);
         }
         for table in tables.iter().filter(|table| table.components.binary_search(&number).is_ok()) {
             let rows = self.source_rows(table)?;
@@ -120,22 +105,22 @@ impl Saver<'_> {
         each: &mut dyn FnMut(&[u8]) -> Result<(), SaveError>,
     ) -> Result<(), SaveError> {
         let info = self.world.storage.components.info(id);
-        // SAFETY: the lanes are those of the component, and the world is borrowed.
-        let lane = |source: &ColumnRows<'_>| unsafe { tick_lane(source.lanes, info) };
         if info.track == Track::Column {
-            let is_changed = sources.iter().any(|source| ticks.is_new(column_tick(lane(source), ticks)));
+            let is_changed = sources
+                .iter()
+                .filter_map(|source| source.tick_lane())
+                .any(|lane| ticks.is_new(column_tick(lane, ticks)));
             return each(&[if is_changed { CHANGED } else { 0 }]);
         }
         let mut block = [0; 1024];
         for source in sources {
-            let mut rows = source.runs.rows();
+            let mut rows = source.row_ticks();
             loop {
                 let mut len = 0;
                 // The block comes first in the zip: when it is full, no row is lost.
                 for (item, row) in block.iter_mut().zip(rows.by_ref()) {
-                    // SAFETY: the row is in use, so that its ticks are initialised. The world is borrowed.
-                    let ComponentTicks { added, changed } = unsafe { ticks_at(lane(source), row as usize).read() };
-                    *item = (u8::from(ticks.is_new(added)) * ADDED) | (u8::from(ticks.is_new(changed)) * CHANGED);
+                    let (added, changed) = (ticks.is_new(row.added()), ticks.is_new(row.changed()));
+                    *item = (u8::from(added) * ADDED) | (u8::from(changed) * CHANGED);
                     len += 1;
                 }
                 each(&block[..len])?;
@@ -148,45 +133,46 @@ impl Saver<'_> {
     }
 }
 
-/// Calls a function with the lanes of a component and the rows in use, for each table or storage, in the order of the
-/// snapshot.
+/// Calls a function with the values of a component, for each table or storage, in the order of the snapshot. `bits` has
+/// capacity for a bit for each position of a sparse set.
 fn each_column(
     world: &World,
     id: ComponentId,
-    mut each: impl FnMut(*const Lane, &mut dyn Iterator<Item = u32>) -> Result<(), LoadError>,
+    bits: &mut Vec<u64>,
+    each: impl FnMut(ColumnRows<'_>) -> Result<(), LoadError>,
 ) -> Result<(), LoadError> {
-    if let Some(storage) = world.storage.sparse.of(id) {
-        let lanes = storage.values().lane();
-        return match &storage.store {
-            Store::Pool(pool) => {
-                let dense = &pool.dense;
-                each(lanes, &mut (0..dense.positions()).filter(|at| dense.key_at(*at).is_some()))
+    let storage = &world.storage;
+    let Some(sparse) = storage.sparse.of(id) else {
+        let columns = (0..).zip(&storage.tables);
+        let mut columns =
+            columns.filter_map(|(number, table)| ColumnRows::of_table(storage, number, id, Runs::All(table.len)));
+        return columns.try_for_each(each);
+    };
+    let runs = match &sparse.store {
+        Store::Pool(pool) if pool.dense.holes() == 0 => Runs::All(pool.dense.positions()),
+        Store::Pool(pool) => {
+            bits.clear();
+            bits.resize(pool.dense.positions().div_ceil(64) as usize, 0_u64);
+            for at in (0..pool.dense.positions()).filter(|at| pool.dense.key_at(*at).is_some()) {
+                bits[at as usize / 64] |= 1 << (at % 64);
             }
-            Store::Linear(linear) => each(lanes, &mut Runs::Bits(linear.words()).rows()),
-        };
-    }
-    for (lanes, table) in world.storage.lanes_of(id).iter().zip(&world.storage.tables) {
-        if !lanes.is_null() {
-            each(*lanes, &mut (0..table.len))?;
+            Runs::Bits(bits)
         }
-    }
-    Ok(())
+        Store::Linear(linear) => Runs::Bits(linear.words()),
+    };
+    ColumnRows::of_sparse(storage, id, runs).map_or(Ok(()), each)
 }
 
 /// Sets the ticks of all values of a component to now.
-fn renew(world: &World, id: ComponentId) -> Result<(), LoadError> {
+fn renew(world: &World, id: ComponentId, bits: &mut Vec<u64>) -> Result<(), LoadError> {
     let (info, now) = (world.storage.components.info(id), world.change_tick());
     if info.track == Track::None {
         return Ok(());
     }
-    each_column(world, id, |lanes, rows| {
-        // SAFETY: the lanes are those of the component, and the rows are in use. The world is being loaded and not shared.
-        unsafe {
-            let lane = tick_lane(lanes, info);
-            match info.track {
-                Track::Row => rows.for_each(|row| ticks_at(lane, row as usize).write(ComponentTicks::new(now))),
-                _ => lane.set_version(u64::from(now.0)),
-            }
+    each_column(world, id, bits, |column| {
+        match info.track {
+            Track::Row => column.row_ticks().for_each(|ticks| ticks.set(ComponentTicks::new(now))),
+            _ => column.tick_lane().into_iter().for_each(|lane| lane.set_version(u64::from(now.0))),
         }
         Ok(())
     })
@@ -195,6 +181,11 @@ fn renew(world: &World, id: ComponentId) -> Result<(), LoadError> {
 /// Reads the section of ticks. Tracked components without ticks count as changed now.
 pub(super) fn read(input: &mut Reader<'_>, world: &mut World, components: &[Loaded<'_>]) -> Result<(), LoadError> {
     world.storage.sparse.clock.restore(NOW, Some(SETTLED));
+    let sets = world.storage.sparse.iter().filter_map(|storage| match &storage.store {
+        Store::Pool(pool) => Some(pool.dense.positions().div_ceil(64)),
+        Store::Linear(_) => None,
+    });
+    let mut bits = input.check(try_vec(sets.max().unwrap_or(0) as usize))?;
     let (count, mut next) = (input.u32()?, 0);
     for _ in 0..count {
         let number = input.u32()? as usize;
@@ -204,21 +195,26 @@ pub(super) fn read(input: &mut Reader<'_>, world: &mut World, components: &[Load
         if number < next {
             return input.invalid("ticks of components that are not in their order");
         }
-        components[next..number].iter().try_for_each(|other| renew(world, other.id))?;
-        read_component(input, world, loaded)?;
+        components[next..number].iter().try_for_each(|other| renew(world, other.id, &mut bits))?;
+        read_component(input, world, loaded, &mut bits)?;
         next = number + 1;
     }
-    components[next..].iter().try_for_each(|other| renew(world, other.id))?;
+    components[next..].iter().try_for_each(|other| renew(world, other.id, &mut bits))?;
     input.end_section()
 }
 
 /// Reads the changes of a component. Ignores them if the component is tracked in another way.
-fn read_component(input: &mut Reader<'_>, world: &World, loaded: &Loaded<'_>) -> Result<(), LoadError> {
+fn read_component(
+    input: &mut Reader<'_>,
+    world: &World,
+    loaded: &Loaded<'_>,
+    bits: &mut Vec<u64>,
+) -> Result<(), LoadError> {
     let id = loaded.id;
     let info = world.storage.components.info(id);
     let (mut columns, mut values) = (0, 0);
-    each_column(world, id, |_, rows| {
-        (columns, values) = (columns + 1, values + rows.count() as u64);
+    each_column(world, id, bits, |column| {
+        (columns, values) = (columns + 1, values + u64::from(column.len()));
         Ok(())
     })?;
     let (track, found) = (input.u8()?, u64::from(input.u32()?));
@@ -230,42 +226,33 @@ fn read_component(input: &mut Reader<'_>, world: &World, loaded: &Loaded<'_>) ->
     input.check_equal(what, found, expected)?;
     let known = track == track_number(info.track);
     let time = |change: u8, bit: u8| if change & bit == 0 { OLD } else { NOW };
-    each_column(world, id, |lanes, rows| {
+    each_column(world, id, bits, |column| {
         if track == 1 {
             let change = input.u8()?;
             if change & !CHANGED != 0 {
                 return input.invalid("a column that is neither changed nor not");
             }
-            if known {
-                // SAFETY: the lanes are those of the component.
-                unsafe { tick_lane(lanes, info) }.set_version(u64::from(time(change, CHANGED).0));
+            if let (true, Some(lane)) = (known, column.tick_lane()) {
+                lane.set_version(u64::from(time(change, CHANGED).0));
             }
             return Ok(());
         }
-        let mut block = [0; 256];
-        loop {
-            // The rows of the next block.
-            let mut of_block = [0_u32; 256];
-            let mut len = 0;
-            for (item, row) in of_block.iter_mut().zip(&mut *rows) {
-                *item = row;
-                len += 1;
-            }
-            if len == 0 {
-                return Ok(());
-            }
-            input.take(&mut block[..len])?;
-            if block[..len].iter().any(|change| ![0, CHANGED, ADDED | CHANGED].contains(change)) {
+        let (mut block, mut left) = ([0; 256], column.len() as usize);
+        let mut ticks = column.row_ticks();
+        while left > 0 {
+            let block = &mut block[..left.min(256)];
+            left -= block.len();
+            input.take(block)?;
+            if block.iter().any(|change| ![0, CHANGED, ADDED | CHANGED].contains(change)) {
                 return input.invalid("a value that was added and not changed, or neither added nor not");
             }
             if known {
-                for (row, change) in of_block[..len].iter().zip(block) {
-                    let new = ComponentTicks { added: time(change, ADDED), changed: time(change, CHANGED) };
-                    // SAFETY: the lanes are those of the component, and the row is in use. The world is not shared.
-                    unsafe { ticks_at(tick_lane(lanes, info), *row as usize).write(new) };
+                for (&change, ticks) in block.iter().zip(&mut ticks) {
+                    ticks.set(ComponentTicks { added: time(change, ADDED), changed: time(change, CHANGED) });
                 }
             }
         }
+        Ok(())
     })?;
-    if known { Ok(()) } else { renew(world, id) }
+    if known { Ok(()) } else { renew(world, id, bits) }
 }

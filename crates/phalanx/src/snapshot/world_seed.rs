@@ -1,9 +1,7 @@
 //! [`WorldSeed`]: reads worlds in any format of serde.
 //!
 //! What is read is first written as a snapshot, in memory, and then loaded. So it is validated like a snapshot.
-#![allow(unsafe_code)]
 
-use super::column::ColumnRows;
 use super::column_builder::ColumnBuilder;
 use super::error::SaveError;
 use super::format::{COMPONENTS, END, RESOURCE, ROWS, SLOTS, SPARSE, TABLE};
@@ -18,7 +16,6 @@ use crate::world::World;
 use core::any::Any;
 use core::fmt;
 use phalanx_store::AllocError;
-use phalanx_store::raw::Lane;
 use serde::Deserializer;
 use serde::de::{DeserializeSeed, Error as _, IgnoredAny, MapAccess, SeqAccess, Visitor};
 
@@ -268,8 +265,7 @@ impl<'de> Visitor<'de> for Column<'_, '_> {
             type Value = ();
             fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
                 let mut erased = <dyn erased_serde::Deserializer<'_>>::erase(deserializer);
-                // SAFETY: the builder is of the component whose form this is.
-                unsafe { (self.0.parse)(self.1, &mut erased) }.map_err(D::Error::custom)
+                (self.0.parse)(self.1, &mut erased).map_err(D::Error::custom)
             }
         }
         let name = self.entry.name;
@@ -281,10 +277,9 @@ impl<'de> Visitor<'de> for Column<'_, '_> {
         let mut components = Components::try_new(&crate::rows::LANES).map_err(alloc)?;
         let id = self.entry.register(&mut components).map_err(alloc)?;
         let info = components.info(id);
-        let mut lanes: Box<[Lane]> = info.lanes.iter().map(|row| Lane::new(*row)).collect();
         let count = u32::try_from(self.count).map_err(A::Error::custom)?;
-        // SAFETY: the lanes are those of the component, are not used otherwise, and outlive the builder. No row is in use.
-        let mut builder = unsafe { ColumnBuilder::new(lanes.as_mut_ptr(), info, Runs::All(count)) };
+        let mut lanes = Vec::new();
+        let mut builder = ColumnBuilder::try_of(&mut lanes, info, count).map_err(alloc)?;
         for row in 0..count {
             if list.next_element_seed(One(readable, &mut builder))?.is_none() {
                 return Err(A::Error::invalid_length(row as usize, &self));
@@ -293,9 +288,7 @@ impl<'de> Visitor<'de> for Column<'_, '_> {
         if list.next_element::<IgnoredAny>()?.is_some() {
             return Err(A::Error::invalid_length(self.count + 1, &self));
         }
-        let source = ColumnRows { lanes: builder.lane(), runs: Runs::All(count) };
-        // SAFETY: the lanes are those of the component, and all rows were read.
-        unsafe { self.entry.column.write(name, &[source], self.out) }.map_err(A::Error::custom)
+        self.entry.column.write(name, &[builder.rows()], self.out).map_err(A::Error::custom)
     }
 }
 

@@ -257,17 +257,23 @@ impl SparseStorages {
     ///
     /// Returns an [`AllocError`] if allocation fails; nothing changes.
     ///
-    /// # Safety
+    /// # Panics
     ///
-    /// `order` is a permutation of the positions of the group's members. If the group owns sparse sets, so are its
-    /// first positions for each group within, as [`try_sorted_positions`](SparseStorages::try_sorted_positions) returns
+    /// Panics if `order` is not a permutation of the positions of the group's members. If the group owns sparse sets, so are
+    /// its first positions for each group within, as [`try_sorted_positions`](SparseStorages::try_sorted_positions) returns
     /// them.
-    pub(crate) unsafe fn try_reorder_group(&mut self, id: GroupId, order: &mut [u32]) -> Result<(), AllocError> {
+    pub(crate) fn try_reorder_group(&mut self, id: GroupId, order: &mut [u32]) -> Result<(), AllocError> {
         let group = self.groups.get_mut(id.at);
         if !group.owns() {
-            // SAFETY: a permutation of all positions of the list, by the caller's contract; it has no holes.
-            unsafe { group.list.permute(order) };
+            group.list.permute(order);
             return Ok(());
+        }
+        let mut within = Some(id.at);
+        while let Some(at) = within {
+            let group = self.groups.get(at);
+            let first = &order[..group.len as usize];
+            assert!(first.iter().all(|at| *at < group.len), "an order across the groups within");
+            within = group.inner;
         }
         let mut scratch = try_vec(order.len())?;
         let (mut next, mut done) = (Some(id.at), None);
@@ -280,9 +286,7 @@ impl SparseStorages {
                 }
                 scratch.clear();
                 scratch.extend_from_slice(&order[..len]);
-                // SAFETY: the first `len` positions are in use, and a permutation of themselves, by the caller's
-                // contract. Owned sparse sets have no holes.
-                unsafe { self.sparse_set_mut(storage_id).dense.permute(&mut scratch) };
+                self.sparse_set_mut(storage_id).dense.permute(&mut scratch);
             }
             (next, done) = (self.groups.get(at).inner, Some(at));
         }

@@ -6,7 +6,7 @@ use super::{LinearStorage, SparseSet, SparseStorages, Store, Values};
 use crate::alloc::{try_clone_slice, try_vec};
 use crate::component::{Cloning, Components};
 use phalanx_store::AllocError;
-use phalanx_store::raw::{Dense, DropGuard, LaneOf, Rows};
+use phalanx_store::raw::{Dense, DropGuard, Words};
 
 /// Clones the values in some rows to the same rows of other values. If a clone panics, those that were made are
 /// dropped.
@@ -49,15 +49,24 @@ pub(super) unsafe fn clone_value(from: &Values, row: u32, to: &Values, at: u32, 
     }
 }
 
+/// Returns the way to clone a component.
+///
+/// # Panics
+///
+/// Panics if it cannot be cloned, and `len` values have to be.
+fn cloning_of(values: &Values, len: u32) -> Cloning {
+    assert!(len == 0 || values.cloning().is_some(), "values that cannot be cloned");
+    values.cloning().unwrap_or(Cloning::Bytes)
+}
+
 impl SparseSet {
-    /// Clones keys and values, at the same positions, over `values`, which are empty.
-    pub(super) fn try_clone(&self, mut values: Values, cloning: Cloning) -> Result<SparseSet, AllocError> {
-        let positions = self.dense.positions();
+    /// Clones keys and values, at the same positions.
+    pub(super) fn try_clone(&self) -> Result<SparseSet, AllocError> {
+        let (positions, cloning) = (self.dense.positions(), cloning_of(self.values(), self.len()));
+        let mut values = self.values().try_new_like()?;
+        values.try_reserve_exact(positions)?;
         // SAFETY: no row is in use. Those that are not holes are cloned next; if that panics, `Dense` drops no rows.
-        let dense: Dense<_, Values> = unsafe {
-            values.try_resize(positions)?;
-            self.dense.try_clone_over(values)?
-        };
+        let dense: Dense<_, Values> = unsafe { self.dense.try_clone_over(values)? };
         let rows = (0..positions).filter(|at| self.dense.key_at(*at).is_some());
         // SAFETY: the positions that are not holes are initialised here, and not in use in the clone, which has
         // capacity.
@@ -67,18 +76,17 @@ impl SparseSet {
 }
 
 impl LinearStorage {
-    /// Clones presence bits and values, at the same slots, over `values`, which are empty.
-    pub(super) fn try_clone(&self, mut values: Values, cloning: Cloning) -> Result<LinearStorage, AllocError> {
-        let (mut bits, words) = (LaneOf::<u64>::new(), self.used_words());
-        // SAFETY: nothing is in use in the clone. As many words are initialised here, and there is capacity for them
-        // there. All values are at slots below the last word.
+    /// Clones presence bits and values, at the same slots.
+    pub(super) fn try_clone(&self) -> Result<LinearStorage, AllocError> {
+        let (words, cloning) = (&self.words()[..self.used_words() as usize], cloning_of(self.values(), self.len()));
+        let (bits, mut values) = (Words::try_from_words(words.iter().copied())?, self.values().try_new_like()?);
+        values.try_reserve_exact(rows_for(bits.len()))?;
+        // SAFETY: nothing is in use in the clone, which has capacity for all slots below the last word. The slots with a bit
+        // are initialised here.
         unsafe {
-            bits.try_resize(words)?;
-            values.try_resize(rows_for(words))?;
-            core::ptr::copy_nonoverlapping(self.words().as_ptr(), bits.ptr(), words as usize);
             clone_rows(self.values(), &values, cloning, self.iter());
+            Ok(LinearStorage::from_parts(values, bits, self.extra_rows))
         }
-        Ok(LinearStorage::from_parts(values, bits, words * 64, (self.len(), self.extra_rows)))
     }
 }
 
@@ -89,12 +97,16 @@ impl SparseStorages {
         held.filter(|info| !info.is_clone()).map(|info| info.name()).next()
     }
 
-    /// Clones all storages with their values, at the same positions. All components that have values can be cloned.
+    /// Clones all storages with their values, at the same positions.
     ///
     /// # Errors
     ///
     /// Returns an [`AllocError`] if allocation fails.
-    pub(crate) fn try_clone(&self, components: &Components) -> Result<SparseStorages, AllocError> {
+    ///
+    /// # Panics
+    ///
+    /// Panics if a storage has values that [cannot be cloned](SparseStorages::not_clone).
+    pub(crate) fn try_clone(&self) -> Result<SparseStorages, AllocError> {
         let mut copy = SparseStorages::new();
         copy.by_component = try_clone_slice(&self.by_component)?;
         copy.by_type = self.by_type;
@@ -106,7 +118,7 @@ impl SparseStorages {
         copy.displaced_values = try_vec(self.storages.len())?;
         copy.masks = self.masks.try_clone()?;
         for storage in self.in_order() {
-            copy.storages.push(storage.try_clone(components.info(storage.id))?);
+            copy.storages.push(storage.try_clone()?);
         }
         // Values are cloned in canonical order, and storages keep their ids.
         copy.storages.sort_unstable_by_key(|storage| self.storage_id(storage.id));

@@ -190,9 +190,7 @@ impl SparseStorages {
                 if self.members(group).len() != order.len() {
                     return Err(RegroupError::Invalid("a group that misses members"));
                 }
-                // SAFETY: as many positions of the group as it has members, and each comes once. The group owns
-                // nothing.
-                unsafe { self.try_reorder_group(id, &mut order)? };
+                self.try_reorder_group(id, &mut order)?;
             } else if !members.is_empty() {
                 return Err(RegroupError::Invalid("a group that owns sparse sets and lists its members"));
             }

@@ -9,17 +9,15 @@
 
 use super::Values;
 use crate::component::ComponentInfo;
-use phalanx_store::raw::{DropGuard, Lane, LaneOf, Rows};
+use phalanx_store::raw::{DropGuard, Lane, Rows, Words};
 use phalanx_store::{AllocError, Entity};
 
 /// The values of a component, each at its slot.
 #[derive(Debug)]
 pub(crate) struct LinearStorage {
     values: Values,
-    /// A presence bit for each covered slot. The words are initialised.
-    bits: LaneOf<u64>,
-    /// The number of covered slots: a multiple of 64.
-    slots: u32,
+    /// A presence bit for each covered slot.
+    bits: Words,
     len: u32,
     /// The values of slots with a bit were released: they have no owner, and the bits only say which are initialised.
     released: bool,
@@ -29,17 +27,19 @@ pub(crate) struct LinearStorage {
 
 impl LinearStorage {
     pub(crate) fn try_new(info: &ComponentInfo) -> Result<LinearStorage, AllocError> {
-        Ok(LinearStorage::from_parts(Values::try_new(info)?, LaneOf::new(), 0, (0, 0)))
+        let values = Values::try_new(info)?;
+        Ok(LinearStorage { values, bits: Words::new(), len: 0, released: false, extra_rows: 0 })
     }
 
-    /// Creates a storage of `len` values, `extra_rows` of them of extra rows, with presence bits for `slots`.
-    pub(super) fn from_parts(
-        values: Values,
-        bits: LaneOf<u64>,
-        slots: u32,
-        (len, extra_rows): (u32, u32),
-    ) -> LinearStorage {
-        LinearStorage { values, bits, slots, len, released: false, extra_rows }
+    /// Creates a storage of the values at slots with a bit, `extra_rows` of them of extra rows.
+    ///
+    /// # Safety
+    ///
+    /// The values at slots with a bit are initialised, and the storage becomes their owner. There is capacity for the spare
+    /// row.
+    pub(super) unsafe fn from_parts(values: Values, bits: Words, extra_rows: u32) -> LinearStorage {
+        let len = bits.words().iter().map(|word| word.count_ones()).sum();
+        LinearStorage { values, bits, len, released: false, extra_rows }
     }
 
     /// Returns the values. The value of a slot is in the row of its number.
@@ -48,23 +48,16 @@ impl LinearStorage {
         &self.values
     }
 
-    /// Returns the values, for writing.
+    /// Returns a pointer to the first lane, for writing values that it does not have yet.
     #[cfg(feature = "snapshot")]
-    pub(crate) fn values_mut(&mut self) -> &mut Values {
-        &mut self.values
+    pub(super) fn lane_mut(&mut self) -> *mut Lane {
+        self.values.lane_mut()
     }
 
     /// Returns the presence bits of all covered slots.
     #[inline(always)]
     pub(crate) fn words(&self) -> &[u64] {
-        // SAFETY: a word for each 64 covered slots is initialised; writing needs `&mut self`.
-        unsafe { self.bits.slice(self.slots / 64) }
-    }
-
-    /// Returns the presence bits of all covered slots, for writing.
-    fn words_mut(&mut self) -> &mut [u64] {
-        // SAFETY: a word for each 64 covered slots is initialised.
-        unsafe { self.bits.slice_mut(self.slots / 64) }
+        self.bits.words()
     }
 
     /// Returns the number of words up to the last that has a bit.
@@ -75,20 +68,25 @@ impl LinearStorage {
     /// Returns `true` if a slot has a value.
     #[inline(always)]
     pub(crate) fn has(&self, slot: u32) -> bool {
-        // SAFETY: the slot is covered, so its word is initialised.
-        slot < self.slots && unsafe { *self.bits.at(slot / 64) } & 1 << (slot % 64) != 0
+        self.bits.has(slot)
     }
 
     /// Returns the number of covered slots: those that have a row and a presence bit.
     #[inline(always)]
     pub(super) fn slots(&self) -> u32 {
-        self.slots
+        self.bits.bits()
+    }
+
+    /// Returns `true` if a slot is covered.
+    #[inline(always)]
+    pub(super) fn covers(&self, slot: u32) -> bool {
+        slot < self.bits.bits()
     }
 
     /// Returns the row in which the next value of a slot is to be written.
     #[inline(always)]
     pub(super) fn insert_row(&self, slot: u32) -> u32 {
-        if self.has(slot) { self.slots } else { slot }
+        if self.has(slot) { self.slots() } else { slot }
     }
 
     /// Covers a slot.
@@ -98,7 +96,7 @@ impl LinearStorage {
     /// Returns an [`AllocError`] if allocation fails; no value changes.
     #[inline(always)]
     pub(crate) fn try_cover(&mut self, slot: u32) -> Result<(), AllocError> {
-        if slot < self.slots { Ok(()) } else { self.try_cover_slow(slot) }
+        if self.covers(slot) { Ok(()) } else { self.try_cover_slow(slot) }
     }
 
     #[cold]
@@ -108,7 +106,7 @@ impl LinearStorage {
         self.values.countable(needed)?;
         let capacity = match self.values.capacity() == u32::MAX {
             // Without lanes only the bits grow, by half at least.
-            true => needed.max(self.slots.saturating_add(self.slots / 2)),
+            true => needed.max(self.slots().saturating_add(self.slots() / 2)),
             false => {
                 self.values.try_grow(needed)?;
                 self.values.capacity()
@@ -120,13 +118,7 @@ impl LinearStorage {
         if self.values.capacity() <= slots {
             self.values.try_grow(slots + 1)?;
         }
-        self.bits.try_grow(words)?;
-        for at in self.slots / 64..words {
-            // SAFETY: the word is below the capacity.
-            unsafe { self.bits.at(at).write(0) };
-        }
-        self.slots = slots;
-        Ok(())
+        self.bits.try_grow(words)
     }
 
     /// Makes the value that was written at [`insert_row`](LinearStorage::insert_row) the value of `slot`.
@@ -143,12 +135,13 @@ impl LinearStorage {
         let index = slot.index();
         debug_assert!(!(FRESH && self.has(index)));
         if !FRESH && self.has(index) {
+            let spare = self.slots();
             // SAFETY: both rows are initialised and differ: the spare row comes after those of covered slots.
             unsafe {
-                self.values.swap(index, self.slots);
-                self.values.keep_added(index, self.slots);
+                self.values.swap(index, spare);
+                self.values.keep_added(index, spare);
             }
-            return Some(self.slots);
+            return Some(spare);
         }
         // SAFETY: the slot is covered and has no value, which is written, by the caller's contract.
         unsafe { self.insert_vacant(slot) };
@@ -164,54 +157,27 @@ impl LinearStorage {
     unsafe fn insert_vacant(&mut self, slot: Entity) {
         // SAFETY: the slot is covered, by the caller's contract, so its row is below the capacity.
         unsafe {
-            self.add_bit(slot);
+            self.set_bit::<true>(slot);
             self.values.mark_dirty(slot.index());
         }
     }
 
-    /// Sets the presence bit of a slot, and counts it. The caller sets the [dirty bit](Values::mark_dirty) of the row.
+    /// Sets or clears the presence bit of a slot, and counts it. The caller sets the [dirty bit](Values::mark_dirty) of the
+    /// row.
     ///
     /// # Safety
     ///
-    /// The slot is covered and has no value, and the value is written.
+    /// - If the bit is set, the slot is covered and has no value, and the value is written.
+    /// - If it is cleared, the slot has a value, which has no owner from then on.
     #[inline(always)]
-    pub(super) unsafe fn add_bit(&mut self, slot: Entity) {
-        // SAFETY: the slot is covered, by the caller's contract.
-        unsafe { self.flip_bit(slot.index()) };
-        self.len += 1;
+    pub(super) unsafe fn set_bit<const PRESENT: bool>(&mut self, slot: Entity) {
+        // SAFETY: the slot is covered, by the caller's contract: it has a value if the bit is cleared.
+        unsafe { self.bits.flip(slot.index()) };
+        let (len, extra_rows) = (&mut self.len, &mut self.extra_rows);
+        let count = |number: &mut u32| if PRESENT { *number += 1 } else { *number -= 1 };
+        count(len);
         if slot.is_row() {
-            self.extra_rows += 1;
-        }
-    }
-
-    /// Clears the presence bit of a slot, and counts it no more. The caller sets the [dirty bit](Values::mark_dirty) of
-    /// the row.
-    ///
-    /// # Safety
-    ///
-    /// The slot has a value, which has no owner from then on.
-    #[inline(always)]
-    pub(super) unsafe fn remove_bit(&mut self, slot: Entity) {
-        // SAFETY: the slot has a value, by the caller's contract, so it is covered.
-        unsafe { self.flip_bit(slot.index()) };
-        self.len -= 1;
-        if slot.is_row() {
-            self.extra_rows -= 1;
-        }
-    }
-
-    /// Flips the presence bit of a slot, and sets the dirty bit of its word.
-    ///
-    /// # Safety
-    ///
-    /// The slot is covered.
-    #[inline(always)]
-    unsafe fn flip_bit(&mut self, slot: u32) {
-        // SAFETY: the slot is covered, by the caller's contract, so its word is initialised. The storage is borrowed
-        // exclusively.
-        unsafe {
-            *self.bits.at(slot / 64) ^= 1 << (slot % 64);
-            self.bits.set_dirty(slot / 64);
+            count(extra_rows);
         }
     }
 
@@ -223,15 +189,11 @@ impl LinearStorage {
     #[cfg(feature = "snapshot")]
     pub(crate) unsafe fn fill(&mut self, words: &[u64], extra_rows: u32) {
         debug_assert!(self.len == 0);
-        self.words_mut()[..words.len()].copy_from_slice(words);
-        let count = words.len() as u32;
-        // SAFETY: the words were just written, so they are below the capacity, and so are the rows of their slots. The
-        // storage is borrowed exclusively.
-        unsafe {
-            self.bits.set_dirty_rows(0..count);
-            if let Some(lane) = self.values.lanes().first() {
-                lane.set_dirty_rows(0..count * 64);
-            }
+        self.bits.words_mut()[..words.len()].copy_from_slice(words);
+        self.bits.set_dirty();
+        if let Some(lane) = self.values.lanes().first() {
+            // SAFETY: the rows of covered slots are below the capacity. The storage is borrowed exclusively.
+            unsafe { lane.set_dirty_rows(0..words.len() as u32 * 64) };
         }
         (self.len, self.extra_rows) = (words.iter().map(|word| word.count_ones()).sum(), extra_rows);
     }
@@ -245,7 +207,7 @@ impl LinearStorage {
         }
         // SAFETY: the slot has a value, so its row is below the capacity.
         unsafe {
-            self.remove_bit(slot);
+            self.set_bit::<false>(slot);
             self.values.mark_dirty(index);
         }
         Some(index)
@@ -265,7 +227,7 @@ impl LinearStorage {
 
     fn clear_bits(&mut self) {
         self.bits.touch();
-        self.words_mut().fill(0);
+        self.bits.words_mut().fill(0);
         self.released = false;
     }
 
@@ -305,12 +267,9 @@ impl LinearStorage {
     /// Returns an [`AllocError`] if allocation fails; a larger block is kept.
     pub(super) fn try_shrink(&mut self) -> Result<(), AllocError> {
         let words = self.used_words();
-        self.slots = words * 64;
+        self.bits.try_truncate(words)?;
         // SAFETY: no slot at or above these has a value, and none is covered from here on.
-        unsafe {
-            self.bits.try_resize(words)?;
-            self.values.try_resize(rows_for(words))
-        }
+        unsafe { self.values.try_resize(rows_for(words)) }
     }
 
     /// Returns the lane of the presence bits, and the lanes of the values.
@@ -319,8 +278,8 @@ impl LinearStorage {
     ///
     /// The lanes are not replaced or resized.
     pub(super) unsafe fn lanes_mut(&mut self) -> (&mut Lane, &mut [Lane]) {
-        // SAFETY: the lane is not replaced, by the caller's contract.
-        unsafe { (self.bits.erased(), self.values.lanes_mut()) }
+        // SAFETY: the lanes are not replaced or resized, by the caller's contract.
+        unsafe { (self.bits.lane_mut(), self.values.lanes_mut()) }
     }
 
     /// Returns the lane of the presence bits.
@@ -330,15 +289,12 @@ impl LinearStorage {
 
     /// Returns the number of bytes of the presence bits.
     pub(super) fn bit_bytes(&self) -> usize {
-        self.bits.bytes()
+        self.bits.lane().bytes()
     }
 
     /// Checks the storage by itself.
     pub(super) fn validate(&self) -> Result<(), &'static str> {
-        if !self.slots.is_multiple_of(64) || self.slots / 64 > self.bits.capacity() {
-            return Err("a linear storage with fewer bits than slots");
-        }
-        if self.slots > 0 && self.values.capacity() <= self.slots {
+        if self.slots() > 0 && self.values.capacity() <= self.slots() {
             return Err("a linear storage without a spare row");
         }
         if self.released {
@@ -358,7 +314,7 @@ pub(super) fn rows_for(words: u32) -> u32 {
 
 impl Drop for LinearStorage {
     fn drop(&mut self) {
-        // SAFETY: the values of slots with a bit are initialised, and nothing else owns them. They are dropped once.
-        unsafe { self.values.drop_values(self.iter()) };
+        self.release_all();
+        self.drop_released();
     }
 }

@@ -2,7 +2,7 @@
 #![allow(unsafe_code)]
 
 use super::{LinearStorage, Removal, SparseSet, SparseStorages, Store, Values};
-use phalanx_store::raw::{Dense, DenseIndex, LaneOf};
+use phalanx_store::raw::{Dense, DenseIndex, Words};
 use phalanx_store::{AllocError, Entity};
 
 /// The state of a sparse set beside its keys and values.
@@ -93,22 +93,13 @@ impl SparseStorages {
     /// # Safety
     ///
     /// - The storage is a linear storage without values.
-    /// - `words` words are initialised. The values are of the component, initialised at all slots that have a bit, and
-    ///   have capacity for the spare row.
-    pub(crate) unsafe fn restore_linear(
-        &mut self,
-        storage_id: u32,
-        bits: LaneOf<u64>,
-        words: u32,
-        extra_rows: u32,
-        values: Values,
-    ) {
-        // SAFETY: the words are initialised, by the caller's contract.
-        let len = unsafe { bits.slice(words) }.iter().map(|word| word.count_ones()).sum();
+    /// - The values are of the component, initialised at all slots that have a bit, and have capacity for the spare row.
+    pub(crate) unsafe fn restore_linear(&mut self, storage_id: u32, bits: Words, extra_rows: u32, values: Values) {
         let Store::Linear(linear) = &mut self.get_mut(storage_id).store else {
             unreachable!("a linear storage is restored")
         };
-        *linear = LinearStorage::from_parts(values, bits, words * 64, (len, extra_rows));
+        // SAFETY: the values at slots with a bit are initialised, by the caller's contract.
+        *linear = unsafe { LinearStorage::from_parts(values, bits, extra_rows) };
     }
 
     /// Restores the masks of all slots from the keys of sparse sets. All keys are below `slots`.

@@ -5,7 +5,7 @@ use super::{LinearStorage, Removal, SparseSet, Values};
 use crate::alloc::{try_box, try_clone_slice};
 use crate::bundle::SparsePtr;
 use crate::change_detection::Track;
-use crate::component::{Cloning, ComponentId, ComponentInfo};
+use crate::component::{ComponentId, ComponentInfo};
 use crate::layout::Kind;
 use phalanx_store::raw::{DenseIndex, Lane, Rows};
 use phalanx_store::{AllocError, Entity};
@@ -91,13 +91,14 @@ impl SparseStorage {
     /// # Errors
     ///
     /// Returns an [`AllocError`] if allocation fails.
-    pub(super) fn try_clone(&self, info: &ComponentInfo) -> Result<Box<SparseStorage>, AllocError> {
-        // Without values nothing is cloned.
-        let cloning = info.clone.unwrap_or(Cloning::Bytes);
-        let values = Values::try_new(info)?;
+    ///
+    /// # Panics
+    ///
+    /// Panics if the storage has values that cannot be cloned.
+    pub(super) fn try_clone(&self) -> Result<Box<SparseStorage>, AllocError> {
         let store = match &self.store {
-            Store::Pool(set) => Store::Pool(set.try_clone(values, cloning)?),
-            Store::Linear(linear) => Store::Linear(linear.try_clone(values, cloning)?),
+            Store::Pool(set) => Store::Pool(set.try_clone()?),
+            Store::Linear(linear) => Store::Linear(linear.try_clone()?),
         };
         let (required_by, excluded_by) = (try_clone_slice(&self.required_by)?, try_clone_slice(&self.excluded_by)?);
         try_box(SparseStorage { store, required_by, excluded_by, removed_counts: [0; 2], ..*self })

@@ -119,7 +119,7 @@ impl SparseStorages {
             // SAFETY: the rows are not exchanged for others. What a pointer to a lane is used for is its user's
             // concern.
             Store::Pool(set) => unsafe { set.dense.rows_mut() }.lane_mut(),
-            Store::Linear(linear) => linear.values_mut().lane_mut(),
+            Store::Linear(linear) => linear.lane_mut(),
         }
     }
 

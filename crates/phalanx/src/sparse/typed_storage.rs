@@ -167,7 +167,7 @@ fn key_slot(storage: &SparseStorage, masks: &Masks, slot: Entity, is_alive: impl
             KeySlot::Vacant if index >= masks.slots() || !is_alive() => KeySlot::Unmapped,
             found => found,
         },
-        Store::Linear(linear) if index >= linear.slots() || !is_alive() => KeySlot::Unmapped,
+        Store::Linear(linear) if !linear.covers(index) || !is_alive() => KeySlot::Unmapped,
         Store::Linear(linear) if linear.has(index) => KeySlot::Occupied(index),
         Store::Linear(_) => KeySlot::Vacant,
     }
@@ -184,7 +184,7 @@ unsafe fn replace<C: Component>(storage: &mut SparseStorage, row: u32, value: *c
     // SAFETY: the lanes are those of the component, the row is in use, and the value is moved out once: all by the caller's
     // contract. The storage is borrowed exclusively.
     unsafe {
-        set_row_dirty::<C>(lane, row);
+        set_row_dirty::<C, false>(lane, row);
         C::Layout::replace(C::Layout::ptr(lane, RunTicks::READ), row, value.read())
     }
 }
@@ -217,8 +217,8 @@ unsafe fn insert_vacant<C: Component>(storage: &mut SparseStorage, masks: &mut M
         Store::Linear(linear) => {
             // SAFETY: the slot is vacant, so covered, and the row was just written.
             unsafe {
-                set_row_dirty::<C>(lane, row);
-                linear.add_bit(slot);
+                set_row_dirty::<C, false>(lane, row);
+                linear.set_bit::<true>(slot);
             }
         }
     }
@@ -250,8 +250,8 @@ unsafe fn remove_occupied<C: Component>(storage: &mut SparseStorage, masks: &mut
         Store::Linear(linear) => {
             // SAFETY: the slot has a value, by the caller's contract, which is moved out.
             unsafe {
-                set_row_dirty::<C>(lane, row as usize);
-                linear.remove_bit(slot);
+                set_row_dirty::<C, false>(lane, row as usize);
+                linear.set_bit::<false>(slot);
             }
         }
     }

@@ -2,14 +2,14 @@
 #![allow(unsafe_code)]
 
 use crate::alloc::try_vec;
-use crate::change_detection::{Clock, ComponentTicks, Track, set_column_tick, ticks_at};
-use crate::component::{ComponentInfo, DropFn};
-use crate::storage::table::{ALIGNED_FOR_ALL, copy_row, row_ptr, swap_row};
+use crate::change_detection::{AtomicTicks, Clock, ComponentTicks, Track, set_column_tick, ticks_at};
+use crate::component::{Cloning, ComponentInfo, DropFn};
+use crate::storage::table::ALIGNED_FOR_ALL;
 use core::alloc::Layout;
 use core::mem::MaybeUninit;
 use core::ops::Range;
 use phalanx_store::AllocError;
-use phalanx_store::raw::{Lane, Rows, drop_all};
+use phalanx_store::raw::{Lane, Rows, copy_row, drop_all, row_ptr, swap_row};
 
 /// The lanes of a component: none if it is zero-sized and untracked.
 ///
@@ -22,6 +22,7 @@ pub(crate) struct Values {
     capacity: u32,
     layout: Option<Layout>,
     drop: Option<DropFn>,
+    clone: Option<Cloning>,
     track: Track,
 }
 
@@ -37,16 +38,53 @@ impl Values {
     ///
     /// Returns an [`AllocError`] if allocation fails.
     pub(crate) fn try_new(info: &ComponentInfo) -> Result<Values, AllocError> {
-        let mut lanes = try_vec(info.lanes.len())?;
-        lanes.extend(info.lanes.iter().map(|row| Lane::new(*row)));
-        let (lanes, layout) = (lanes.into_boxed_slice(), info.value_layout());
-        let capacity = least_capacity(&lanes);
-        Ok(Values { lanes, capacity, layout, drop: info.drop, track: info.track })
+        let new = Values {
+            layout: info.value_layout(),
+            drop: info.drop,
+            clone: info.clone,
+            track: info.track,
+            ..Values::empty()
+        };
+        new.try_with_lanes(info.lanes.iter().copied())
+    }
+
+    /// Creates the lanes of the same component, without rows.
+    ///
+    /// # Errors
+    ///
+    /// Returns an [`AllocError`] if allocation fails.
+    pub(super) fn try_new_like(&self) -> Result<Values, AllocError> {
+        let new =
+            Values { layout: self.layout, drop: self.drop, clone: self.clone, track: self.track, ..Values::empty() };
+        new.try_with_lanes(self.lanes.iter().map(Lane::row_layout))
+    }
+
+    fn try_with_lanes(self, rows: impl ExactSizeIterator<Item = Layout>) -> Result<Values, AllocError> {
+        let mut lanes = try_vec(rows.len())?;
+        lanes.extend(rows.map(Lane::new));
+        Ok(Values { capacity: least_capacity(&lanes), lanes: lanes.into_boxed_slice(), ..self })
+    }
+
+    /// Returns the way to clone a value, if there is one.
+    pub(super) fn cloning(&self) -> Option<Cloning> {
+        self.clone
+    }
+
+    /// Grows the capacity to `rows` rows. Does nothing if it is not less.
+    ///
+    /// # Errors
+    ///
+    /// Returns an [`AllocError`] if allocation fails.
+    pub(crate) fn try_reserve_exact(&mut self, rows: u32) -> Result<(), AllocError> {
+        let grown = self.lanes.iter_mut().try_for_each(|lane| lane.try_reserve_exact(rows));
+        self.capacity = least_capacity(&self.lanes);
+        grown
     }
 
     /// Creates values without lanes, of no component.
     pub(crate) fn empty() -> Values {
-        Values { lanes: Box::default(), capacity: u32::MAX, layout: None, drop: None, track: Track::None }
+        let (layout, drop, clone) = (None, None, None);
+        Values { lanes: Box::default(), capacity: u32::MAX, layout, drop, clone, track: Track::None }
     }
 
     /// Returns a pointer to the first lane. Without lanes it is dangling.
@@ -66,8 +104,12 @@ impl Values {
         &self.lanes
     }
 
-    /// Returns the lanes, for writing.
-    pub(crate) fn lanes_mut(&mut self) -> &mut [Lane] {
+    /// Returns the lanes, to track them.
+    ///
+    /// # Safety
+    ///
+    /// The lanes are not replaced or resized.
+    pub(crate) unsafe fn lanes_mut(&mut self) -> &mut [Lane] {
         &mut self.lanes
     }
 
@@ -119,10 +161,10 @@ impl Values {
     ///
     /// # Safety
     ///
-    /// The row is below the capacity.
+    /// The row is initialised.
     #[inline(always)]
-    unsafe fn row_ticks(&self, row: u32) -> Option<*mut ComponentTicks> {
-        // SAFETY: the lane after the values has the ticks. The row is below the capacity, by the caller's contract.
+    unsafe fn row_ticks(&self, row: u32) -> Option<&AtomicTicks> {
+        // SAFETY: the lane after the values has the ticks. The row is initialised, by the caller's contract.
         (self.track == Track::Row).then(|| unsafe { ticks_at(&self.lanes[1], row as usize) })
     }
 
@@ -130,11 +172,11 @@ impl Values {
     ///
     /// # Safety
     ///
-    /// The row is below the capacity.
+    /// The row is initialised.
     pub(crate) unsafe fn set_added_ticks(&self, row: u32, clock: &Clock) {
         self.set_column_tick(clock);
-        // SAFETY: the row is below the capacity, by the caller's contract.
-        unsafe { self.row_ticks(row).inspect(|ticks| ticks.write(ComponentTicks::new(clock.now()))) };
+        // SAFETY: the row is initialised, by the caller's contract.
+        unsafe { self.row_ticks(row) }.inspect(|ticks| ticks.set(ComponentTicks::new(clock.now())));
     }
 
     /// Copies the tick of addition to a row from the row of the value that it replaces.
@@ -147,7 +189,7 @@ impl Values {
         // SAFETY: both rows are initialised, by the caller's contract.
         unsafe {
             if let (Some(ticks), Some(old)) = (self.row_ticks(row), self.row_ticks(old)) {
-                (*ticks).added = (*old).added;
+                ticks.set_added(old.added());
             }
         }
     }
@@ -161,11 +203,9 @@ impl Values {
         if let (Track::Column, Some(to), Some(from)) = (self.track, self.lanes.last(), from.lanes.last()) {
             to.set_version(from.version());
         }
-        // SAFETY: the one row is initialised and the other below the capacity, by the caller's contract.
-        unsafe {
-            if let (Some(to), Some(from)) = (self.row_ticks(row), from.row_ticks(from_row)) {
-                to.write(from.read());
-            }
+        if let (Track::Row, [_, to], [_, from]) = (self.track, &*self.lanes, &*from.lanes) {
+            // SAFETY: the one row is initialised and the other below the capacity, by the caller's contract.
+            unsafe { copy_row(row_ptr(from, from_row), row_ptr(to, row), to.row_size()) };
         }
     }
 

@@ -3,20 +3,14 @@
 
 use super::{Location, Storage};
 use crate::component::ComponentId;
-use crate::rows::{Label, Link, NONE, Name, Row, RowLanes};
+use crate::rows::{ExtraRow, Label, Link, NONE, Name, Row};
 use crate::signature::Signature;
-use crate::storage::table::Table;
 use phalanx_store::Entity;
 
 impl Storage {
     /// Removes an extra row from the maps and links that lead to it.
-    ///
-    /// # Safety
-    ///
-    /// The slot is an extra row.
-    pub(crate) unsafe fn unlink(&mut self, slot: u32) {
-        // SAFETY: the slot is an extra row, by the caller's contract.
-        let (_, owner, label, link) = unsafe { self.extra_row(slot) };
+    pub(crate) fn unlink(&mut self, slot: u32) {
+        let Some(ExtraRow { owner, label, link, .. }) = self.find_extra_row(slot) else { return };
         let owner = owner.index();
         self.rows.by_name.remove(&(owner, label));
         let first = self.rows.first[&owner];
@@ -31,13 +25,10 @@ impl Storage {
         }
         // The link before the first row leads to the last.
         let after = if link.next == NONE { first } else { link.next };
-        // SAFETY: the links of an extra row lead to extra rows of the same owner.
-        unsafe {
-            if first != slot {
-                (*self.link(link.prev)).next = link.next;
-            }
-            (*self.link(after)).prev = link.prev;
+        if first != slot {
+            self.update_link(link.prev, |before| before.next = link.next);
         }
+        self.update_link(after, |after| after.prev = link.prev);
     }
 
     /// Checks that names and owners lead to every extra row, and to nothing else.
@@ -47,15 +38,14 @@ impl Storage {
             return Err("a table of bare extra rows that is another");
         }
         for (number, table) in self.tables.iter().enumerate() {
-            let Some(lanes) = table.row_lanes() else {
+            let Some(columns) = table.row_columns() else {
                 if table.slots().iter().any(|slot| slot.is_row()) {
                     return Err("an extra row in a table of main rows");
                 }
                 continue;
             };
             for (row, slot) in table.slots().iter().enumerate() {
-                // SAFETY: the row is in use.
-                let (owner, label) = unsafe { (*lanes.owners.add(row), *lanes.labels.add(row)) };
+                let (owner, label) = (columns.owners[row], columns.labels[row]);
                 if !slot.is_row() {
                     return Err("a main row in a table of extra rows");
                 }
@@ -95,25 +85,15 @@ impl Storage {
                 if linked > extra || self.entities.get(slot).is_some() || slot as usize >= self.entities.slot_count() {
                     return Err("links that lead astray");
                 }
-                let is_there = |at: Location| {
-                    let table = self.tables.get(at.table as usize);
-                    table.is_some_and(|t| {
-                        t.signature.has(ComponentId::ROW)
-                            && t.slots().get(at.row as usize).is_some_and(|s| s.index() == slot)
-                    })
-                };
-                if !self.entities.payload_at(slot).is_some_and(is_there) {
+                let Some(ExtraRow { owner: whose, link, .. }) = self.find_extra_row(slot) else {
                     return Err("a link to what is no extra row");
-                }
-                // SAFETY: tested just now.
-                let (_, whose, _, link) = unsafe { self.extra_row(slot) };
+                };
                 if whose.index() != owner || (prev != NONE && link.prev != prev) {
                     return Err("extra rows linked across owners, or one way only");
                 }
                 (prev, slot) = (slot, link.next);
             }
-            // SAFETY: the first of the chain was tested above.
-            if unsafe { (*self.link(first)).prev } != prev {
+            if self.find_extra_row(first).is_none_or(|first| first.link.prev != prev) {
                 return Err("a first extra row that does not lead to the last");
             }
         }
@@ -122,30 +102,23 @@ impl Storage {
 }
 
 impl Storage {
-    /// Returns the table of an extra row, the lanes of the reserved component there, and its row.
-    ///
-    /// # Safety
-    ///
-    /// The slot is an extra row.
-    pub(crate) unsafe fn row_at(&self, slot: u32) -> (&Table, RowLanes, usize) {
-        // SAFETY: the location of an extra row is in a table of extra rows.
-        unsafe {
-            let location = self.entities.payload_unchecked(slot);
-            let table = &self.tables[location.table as usize];
-            (table, table.row_lanes().unwrap_unchecked(), location.row as usize)
-        }
+    /// Returns the extra row at a slot, or `None` if there is none.
+    pub(crate) fn find_extra_row(&self, slot: u32) -> Option<ExtraRow> {
+        let at = self.entities.payload_at(slot)?;
+        let table = self.tables.get(at.table as usize)?;
+        let (columns, row) = (table.row_columns()?, at.row as usize);
+        // The location of a slot that is not alive is that of its last row: whether the row is there is checked.
+        let handle = *table.slots().get(row).filter(|handle| handle.index() == slot)?;
+        let (owner, label, link) = (columns.owners[row], columns.labels[row], columns.links[row]);
+        Some(ExtraRow { row: Row(handle), owner, label, link })
     }
 
-    /// Returns a pointer to the links of an extra row.
-    ///
-    /// # Safety
-    ///
-    /// The slot is an extra row.
-    pub(crate) unsafe fn link(&self, slot: u32) -> *mut Link {
-        // SAFETY: the row is in use.
-        unsafe {
-            let (_, lanes, row) = self.row_at(slot);
-            lanes.links.add(row)
+    /// Changes the links of an extra row. Does nothing if there is no such row.
+    pub(crate) fn update_link(&mut self, slot: u32, change: impl FnOnce(&mut Link)) {
+        let Some(at) = self.entities.payload_at(slot) else { return };
+        let columns = self.tables.get_mut(at.table as usize).and_then(|table| table.row_columns_mut());
+        if let Some(link) = columns.and_then(|columns| columns.links.get_mut(at.row as usize)) {
+            change(link);
         }
     }
 
@@ -155,31 +128,22 @@ impl Storage {
     ///
     /// The slot is an extra row.
     pub(crate) unsafe fn extra_row(&self, slot: u32) -> (Row, Entity, Label, Link) {
-        // SAFETY: the row is in use.
-        unsafe {
-            let (table, lanes, row) = self.row_at(slot);
-            let name = (*lanes.owners.add(row), *lanes.labels.add(row));
-            (Row(table.slots()[row]), name.0, name.1, *lanes.links.add(row))
-        }
+        // SAFETY: the slot is an extra row, by the caller's contract, and so it is found.
+        let ExtraRow { row, owner, label, link } = unsafe { self.find_extra_row(slot).unwrap_unchecked() };
+        (row, owner, label, link)
     }
 
     /// Returns the entity that a slot is or belongs to.
-    ///
-    /// # Safety
-    ///
-    /// The slot is alive.
     #[inline]
-    pub(crate) unsafe fn owner_of(&self, slot: Entity) -> Entity {
-        // SAFETY: the slot is an extra row, and is alive by the caller's contract.
-        if slot.is_row() { unsafe { self.extra_row(slot.index()).1 } } else { slot }
+    pub(crate) fn owner_of(&self, slot: Entity) -> Entity {
+        if slot.is_row() { self.find_extra_row(slot.index()).map_or(slot, |row| row.owner) } else { slot }
     }
 
     /// Returns the slot and the table of the extra row with a name, if there is one.
     pub(crate) fn row_of_name(&self, name: Name) -> Option<(Entity, u32)> {
         let slot = *self.rows.by_name.get(&name)?;
         let location = self.entities.payload_at(slot)?;
-        // SAFETY: names lead to extra rows.
-        Some((unsafe { self.extra_row(slot) }.0.0, location.table))
+        Some((self.find_extra_row(slot)?.row.0, location.table))
     }
 
     /// Returns the extra rows of the entity at an index, in the order of their creation.
@@ -189,12 +153,9 @@ impl Storage {
             false => NONE,
         };
         core::iter::from_fn(move || {
-            (next != NONE).then(|| {
-                // SAFETY: the first row of an entity, and what links lead to, are extra rows.
-                let (row, _, label, link) = unsafe { self.extra_row(next) };
-                next = link.next;
-                (row, label)
-            })
+            let ExtraRow { row, label, link, .. } = self.find_extra_row(next)?;
+            next = link.next;
+            Some((row, label))
         })
     }
 }

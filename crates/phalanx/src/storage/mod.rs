@@ -145,17 +145,6 @@ impl Storage {
         self.entities.payload(entity)
     }
 
-    /// Returns the location of a slot.
-    ///
-    /// # Safety
-    ///
-    /// The slot is alive.
-    #[inline(always)]
-    pub(crate) unsafe fn location_unchecked(&self, slot: Entity) -> Location {
-        // SAFETY: the slot is alive, by the caller's contract.
-        unsafe { self.entities.payload_unchecked(slot.index()) }
-    }
-
     /// Sets the location of a slot.
     ///
     /// # Safety
@@ -213,8 +202,7 @@ impl Storage {
             // A component without data has no lane; its entry dangles.
             let lane = match column.lanes {
                 0 => core::ptr::NonNull::dangling().as_ptr(),
-                // SAFETY: the first lane of the column is one of the table.
-                _ => unsafe { table.lanes().add(column.first as usize) },
+                _ => table.lanes().wrapping_add(column.first as usize),
             };
             columns.push(lane);
         }
@@ -227,6 +215,12 @@ impl Storage {
         self.lanes_of(id).get(table as usize).copied().unwrap_or(core::ptr::null_mut())
     }
 
+    /// Returns the lanes of a component in a table, if the table has it.
+    pub(crate) fn lanes_in(&self, id: ComponentId, table: u32) -> Option<&[Lane]> {
+        let table = self.tables.get(table as usize)?;
+        table.column(id).map(|column| table.lanes_of(column))
+    }
+
     /// Returns the first lanes of a component by table. Tables beyond the end lack the component.
     #[inline(always)]
     pub(crate) fn lanes_of(&self, id: ComponentId) -> &[*mut Lane] {
@@ -236,20 +230,16 @@ impl Storage {
     /// Rebuilds the maps of extra rows from the tables. Capacity for them is reserved.
     pub(crate) fn find_rows(&mut self) {
         for (number, table) in (0..).zip(&self.tables) {
-            let Some(lanes) = table.row_lanes() else { continue };
+            let Some(columns) = table.row_columns() else { continue };
             if table.columns.len() == 1 {
                 self.rows.bare = Some(number);
             }
-            for (row, (slot, label)) in table.slots().iter().zip(table.labels()).enumerate() {
-                let owner = table.entities()[row].index();
-                self.rows.by_name.insert((owner, *label), slot.index());
-                // SAFETY: rows in use are initialised, and links lead to slots that exist. The link before the first row leads
-                // to the last, which has no row after it.
-                let is_first = unsafe {
-                    let before = self.entities.payload_unchecked((*lanes.links.add(row)).prev);
-                    let there = self.tables[before.table as usize].row_lanes();
-                    there.is_some_and(|there| (*there.links.add(before.row as usize)).next == crate::rows::NONE)
-                };
+            for (row, slot) in table.slots().iter().enumerate() {
+                let (owner, label) = (columns.owners[row].index(), columns.labels[row]);
+                self.rows.by_name.insert((owner, label), slot.index());
+                // The link before the first row leads to the last, which has no row after it.
+                let before = self.find_extra_row(columns.links[row].prev);
+                let is_first = before.is_some_and(|before| before.link.next == crate::rows::NONE);
                 if is_first {
                     self.rows.begin(owner, slot.index());
                 }
@@ -297,8 +287,8 @@ impl Storage {
     /// Sets the locations of the rows of a table from `first` on.
     pub(crate) fn set_locations(&mut self, table: u32, first: u32) {
         for (row, slot) in (first..).zip(&self.tables[table as usize].slots()[first as usize..]) {
-            // SAFETY: the slots of a table are slots of the pool.
-            unsafe { self.entities.set_unchecked(slot.index(), Location { table, row }) };
+            let known = self.entities.set(*slot, Location { table, row });
+            debug_assert!(known.is_some(), "the slots of a table are alive");
         }
     }
 }

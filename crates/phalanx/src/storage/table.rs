@@ -15,15 +15,14 @@
 #![allow(unsafe_code)]
 
 use crate::alloc::try_vec;
-use crate::change_detection::{ComponentTicks, Tick, Track, set_column_tick, ticks_at};
+use crate::change_detection::{AtomicTicks, ComponentTicks, Tick, Track, set_column_tick, ticks_at, ticks_of};
 use crate::component::{ComponentId, Components, DropFn};
-use crate::rows::{Label, RowLanes};
+use crate::rows::{Label, Link, RowColumns, RowColumnsMut};
 use crate::signature::Signature;
 use crate::storage::table_order::TableOrder;
 use core::fmt;
-use core::mem::MaybeUninit;
 use core::ptr::NonNull;
-use phalanx_store::raw::{DropGuard, Lane, LaneOf, drop_all};
+use phalanx_store::raw::{DropGuard, Lane, LaneOf, copy_row, drop_all, row_ptr, swap_row};
 use phalanx_store::{AllocError, Entity};
 
 /// A number that changes with every structural change: a row is added or removed, a lane moves, or a table or a component
@@ -151,11 +150,7 @@ impl Table {
 
     /// Returns the entities that own the rows, by row. Users see these.
     pub(crate) fn entities(&self) -> &[Entity] {
-        match self.row_lanes() {
-            None => self.slots(),
-            // SAFETY: the rows in use are initialised.
-            Some(lanes) => unsafe { core::slice::from_raw_parts(lanes.owners, self.len as usize) },
-        }
+        self.row_columns().map_or(self.slots(), |columns| columns.owners)
     }
 
     /// Returns the slots by row. Structural changes use these.
@@ -164,29 +159,87 @@ impl Table {
         unsafe { self.entities.slice(self.len) }
     }
 
-    /// Returns the lanes of the reserved component if this is a table of extra rows.
-    pub(crate) fn row_lanes(&self) -> Option<RowLanes> {
-        if !self.signature.has(ComponentId::ROW) {
-            return None;
+    /// Returns the columns of the reserved component if this is a table of extra rows.
+    pub(crate) fn row_columns(&self) -> Option<RowColumns<'_>> {
+        let ([owners, labels, links, ..], true) = (self.lane_list(), self.is_extra()) else { return None };
+        let len = self.len as usize;
+        // SAFETY: the reserved component has the lowest rank, so its lanes are the first three. The rows in use are
+        // initialised.
+        Some(unsafe { RowColumns { owners: rows(owners, len), labels: rows(labels, len), links: rows(links, len) } })
+    }
+
+    /// Returns the columns of the reserved component for writing, if this is a table of extra rows.
+    pub(crate) fn row_columns_mut(&mut self) -> Option<RowColumnsMut<'_>> {
+        let ([owners, labels, links, ..], true) = (self.lane_list(), self.is_extra()) else { return None };
+        let [owners, labels, links] = [owners, labels, links].map(|lane| lane.ptr().as_ptr());
+        let len = self.len as usize;
+        // SAFETY: the reserved component has the lowest rank, so its lanes are the first three. The rows in use are
+        // initialised, and the table is borrowed exclusively.
+        Some(unsafe {
+            RowColumnsMut {
+                owners: core::slice::from_raw_parts_mut(owners.cast(), len),
+                labels: core::slice::from_raw_parts_mut(labels.cast(), len),
+                links: core::slice::from_raw_parts_mut(links.cast(), len),
+            }
+        })
+    }
+
+    /// Writes the reserved component of the row beyond the last, or of one after it.
+    ///
+    /// # Panics
+    ///
+    /// Panics if this is not a table of extra rows, or the row is in use or not within the capacity.
+    pub(crate) fn write_name(&mut self, row: u32, owner: Entity, label: Label, link: Link) {
+        let ([owners, labels, links, ..], true) = (self.lane_list(), self.is_extra()) else {
+            panic!("a table of main rows has no names")
+        };
+        assert!(self.len <= row && [owners, labels, links].iter().all(|lane| row < lane.capacity()));
+        // SAFETY: the reserved component has the lowest rank, so its lanes are the first three. The row is within their
+        // capacity, and not in use.
+        unsafe {
+            row_ptr(owners, row).cast::<Entity>().write(owner);
+            row_ptr(labels, row).cast::<Label>().write(label);
+            row_ptr(links, row).cast::<Link>().write(link);
         }
-        // SAFETY: the reserved component has the lowest rank, so its lanes are the first three.
-        let [owners, labels, links] = [0, 1, 2].map(|lane| unsafe { (*self.lanes().add(lane)).ptr().as_ptr() });
-        Some(RowLanes { owners: owners.cast(), labels: labels.cast(), links: links.cast() })
+    }
+
+    /// Returns `true` if this is a table of extra rows.
+    pub(crate) fn is_extra(&self) -> bool {
+        self.signature.has(ComponentId::ROW)
     }
 
     /// Returns the labels by row, or an empty slice if this is a table of main rows.
     pub(crate) fn labels(&self) -> &[Label] {
-        match self.row_lanes() {
-            None => &[],
-            // SAFETY: the rows in use are initialised.
-            Some(lanes) => unsafe { core::slice::from_raw_parts(lanes.labels, self.len as usize) },
-        }
+        self.row_columns().map_or(&[], |columns| columns.labels)
     }
 
     /// Returns the lanes.
     pub(crate) fn lane_list(&self) -> &[Lane] {
         // SAFETY: the lanes exist as long as the table, and the header of a lane changes only through an exclusive reference.
         unsafe { self.lanes.as_ref() }
+    }
+
+    /// Returns the lanes of a column of this table.
+    ///
+    /// # Panics
+    ///
+    /// Panics if there are no such lanes.
+    pub(crate) fn lanes_of(&self, column: &Column) -> &[Lane] {
+        &self.lane_list()[column.first as usize..][..column.lanes as usize]
+    }
+
+    /// Returns the lanes, to resize them.
+    fn lanes_mut(&mut self) -> &mut [Lane] {
+        // SAFETY: the lanes exist as long as the table, which is borrowed exclusively.
+        unsafe { self.lanes.as_mut() }
+    }
+
+    /// Grows the lanes that have too little capacity for `rows` rows, and sets the capacity to that of the smallest lane.
+    #[cfg(feature = "snapshot")]
+    pub(crate) fn try_cover(&mut self, rows: u32) -> Result<(), AllocError> {
+        self.lanes_mut().iter_mut().try_for_each(|lane| lane.try_reserve_exact(rows))?;
+        self.update_capacity();
+        Ok(())
     }
 
     /// Returns the spare capacity in rows of the lane that has the most.
@@ -225,9 +278,7 @@ impl Table {
         // own, which it knows.
         unsafe {
             self.entities.try_resize(cap)?;
-            for lane in self.lanes.as_mut() {
-                lane.try_resize(cap)?;
-            }
+            self.lanes_mut().iter_mut().try_for_each(|lane| lane.try_resize(cap))?;
         }
         self.cap = cap;
         Ok(())
@@ -346,27 +397,16 @@ impl Table {
     #[inline]
     pub(crate) unsafe fn drop_row(&self, row: u32, columns: &[Column]) {
         if self.needs_drop {
-            drop_all(columns, |column| {
+            let dropped = columns.iter().filter_map(|column| Some((column, column.drop?)));
+            drop_all(dropped, |(column, drop)| {
+                let value = match column.lanes {
+                    // A zero-sized value has no lane and no location: any aligned address is valid for it.
+                    0 => core::ptr::without_provenance_mut(ALIGNED_FOR_ALL.get()),
+                    _ => self.lane_list()[column.first as usize].row(row),
+                };
                 // SAFETY: the value is initialised and is dropped once, by the caller's contract.
-                unsafe { self.drop_value(column, row) }
+                unsafe { drop(value) };
             });
-        }
-    }
-
-    /// Drops the value of a row in a column.
-    ///
-    /// # Safety
-    ///
-    /// The value is initialised, and is not used again.
-    unsafe fn drop_value(&self, column: &Column, row: u32) {
-        let Some(drop) = column.drop else { return };
-        // SAFETY: the value is initialised, by the caller's contract. A zero-sized value has no lane and no location: any
-        // aligned address is valid for it.
-        unsafe {
-            match column.lanes {
-                0 => drop(core::ptr::without_provenance_mut(ALIGNED_FOR_ALL.get())),
-                _ => drop(row_ptr(&*self.lanes().add(column.first as usize), row)),
-            }
         }
     }
 
@@ -386,19 +426,32 @@ impl Table {
 
     /// Sets the change ticks of rows that are added.
     ///
-    /// # Safety
+    /// # Panics
     ///
-    /// The rows are within the capacity, and no other reference to them is in use.
-    pub(crate) unsafe fn set_added_ticks(&self, rows: core::ops::Range<u32>, now: Tick) {
+    /// Panics if a row is not in use.
+    pub(crate) fn set_added_ticks(&self, rows: core::ops::Range<u32>, now: Tick) {
         self.set_column_ticks(now);
         for column in self.columns.iter().filter(|column| column.track == Track::Row) {
-            for row in rows.clone() {
-                // SAFETY: the lane has the ticks of the column, and the row is within its capacity.
-                unsafe {
-                    let lane = &*self.lanes().add(column.tick_lane());
-                    ticks_at(lane, row as usize).write(ComponentTicks::new(now));
-                }
+            for ticks in &self.row_ticks(column)[rows.start as usize..rows.end as usize] {
+                ticks.set(ComponentTicks::new(now));
             }
+        }
+    }
+
+    /// Returns the ticks of the rows in use. There are none if it is not a column of this table that is tracked by row.
+    fn row_ticks(&self, column: &Column) -> &[AtomicTicks] {
+        if column.track != Track::Row || !self.columns.iter().any(|own| core::ptr::eq(own, column)) {
+            return &[];
+        }
+        // SAFETY: the lane has the ticks of the column, and the rows in use are initialised. Users of a value have
+        // access to its ticks as atomics only.
+        unsafe { ticks_of(&self.lane_list()[column.tick_lane()], self.len as usize) }
+    }
+
+    /// Sets the change ticks of all rows of a component that is tracked by row.
+    pub(crate) fn set_changed_ticks(&self, id: ComponentId, now: Tick) {
+        for column in self.columns.iter().filter(|column| column.id == id && column.track == Track::Row) {
+            self.row_ticks(column).iter().for_each(|ticks| ticks.set_changed(now));
         }
     }
 
@@ -413,8 +466,8 @@ impl Table {
             let Some(here) = self.column(column.id) else { continue };
             // SAFETY: the lanes have the ticks of the columns, and both rows are initialised there.
             unsafe {
-                let added = (*ticks_at(&*old.lanes().add(column.tick_lane()), old_row as usize)).added;
-                (*ticks_at(&*self.lanes().add(here.tick_lane()), row as usize)).added = added;
+                let old = ticks_at(&*old.lanes().add(column.tick_lane()), old_row as usize);
+                ticks_at(&*self.lanes().add(here.tick_lane()), row as usize).set_added(old.added());
             }
         }
     }
@@ -456,69 +509,12 @@ impl fmt::Debug for Table {
     }
 }
 
-/// Returns a pointer to a row of a lane.
+/// Returns the first rows of a lane.
 ///
 /// # Safety
 ///
-/// The row is not above the capacity of the lane.
-#[inline(always)]
-pub(crate) unsafe fn row_ptr(lane: &Lane, row: u32) -> *mut u8 {
-    // SAFETY: within the block, or one past its end.
-    unsafe { lane.ptr().as_ptr().add(row as usize * lane.row_size()) }
-}
-
-/// Copies a row. Common sizes are copied without a call.
-///
-/// # Safety
-///
-/// Both are `size` bytes, of different rows.
-#[inline(always)]
-pub(crate) unsafe fn copy_row(from: *const u8, to: *mut u8, size: usize) {
-    /// Copies `N` bytes, initialised or not.
-    unsafe fn exactly<const N: usize>(from: *const u8, to: *mut u8) {
-        // SAFETY: both are `N` bytes of different rows. Arrays of bytes have no alignment.
-        unsafe { core::ptr::copy_nonoverlapping(from.cast::<MaybeUninit<[u8; N]>>(), to.cast(), 1) };
-    }
-    // SAFETY: both are `size` bytes of different rows, by the caller's contract.
-    unsafe {
-        match size {
-            4 => exactly::<4>(from, to),
-            8 => exactly::<8>(from, to),
-            12 => exactly::<12>(from, to),
-            16 => exactly::<16>(from, to),
-            64 => exactly::<64>(from, to),
-            _ => core::ptr::copy_nonoverlapping(from, to, size),
-        }
-    }
-}
-
-/// Exchanges two rows.
-///
-/// # Safety
-///
-/// Both are `size` bytes, of different rows.
-#[inline(always)]
-pub(crate) unsafe fn swap_row(a: *mut u8, b: *mut u8, size: usize) {
-    /// Exchanges `N` bytes, initialised or not.
-    #[inline(always)]
-    unsafe fn exactly<const N: usize>(a: *mut u8, b: *mut u8) {
-        let (a, b) = (a.cast::<MaybeUninit<[u8; N]>>(), b.cast::<MaybeUninit<[u8; N]>>());
-        // SAFETY: both are `N` bytes of different rows. Arrays of bytes have no alignment.
-        unsafe {
-            let value = a.read();
-            a.copy_from_nonoverlapping(b, 1);
-            b.write(value);
-        }
-    }
-    // SAFETY: both are `size` bytes of different rows, by the caller's contract. They may be uninitialised.
-    unsafe {
-        match size {
-            4 => exactly::<4>(a, b),
-            8 => exactly::<8>(a, b),
-            12 => exactly::<12>(a, b),
-            16 => exactly::<16>(a, b),
-            64 => exactly::<64>(a, b),
-            _ => core::ptr::swap_nonoverlapping(a.cast::<MaybeUninit<u8>>(), b.cast::<MaybeUninit<u8>>(), size),
-        }
-    }
+/// The lane has rows of type `T`, and the first `len` are initialised and not written while the slice lives.
+unsafe fn rows<T>(lane: &Lane, len: usize) -> &[T] {
+    // SAFETY: the rows are initialised values of `T`, and not written, by the caller's contract.
+    unsafe { core::slice::from_raw_parts(lane.ptr().as_ptr().cast(), len) }
 }

@@ -15,7 +15,7 @@ use crate::resources::Resources;
 use crate::rows::{Label, Row};
 use crate::sparse::Arrivals;
 use crate::storage::Storage;
-use crate::storage::table::{ALIGNED_FOR_ALL, Column, Table, row_ptr};
+use crate::storage::table::{ALIGNED_FOR_ALL, Column, Table};
 use phalanx_store::{AllocError, Entity};
 
 /// Clones that are written and not counted: all `rows` of the first `done` columns, and `rows_done` of the next one.
@@ -44,13 +44,8 @@ impl Drop for Made<'_> {
 const DANGLING: *mut u8 = core::ptr::without_provenance_mut(ALIGNED_FOR_ALL.get());
 
 /// Returns the address of a row in a lane of a table.
-///
-/// # Safety
-///
-/// The table has the lane, and the row is within its capacity.
-unsafe fn lane_ptr(table: &Table, lane: u16, row: u32) -> *mut u8 {
-    // SAFETY: the table has the lane, and the row is within its capacity, by the caller's contract.
-    unsafe { row_ptr(&*table.lanes().add(lane as usize), row) }
+fn lane_ptr(table: &Table, lane: u16, row: u32) -> *mut u8 {
+    table.lane_list()[lane as usize].row(row)
 }
 
 /// Writes clones of `rows` rows from `row` on to rows from `first` on of a table with the same columns. If a clone panics, the
@@ -84,7 +79,7 @@ unsafe fn clone_rows(components: &Components, from: &Table, row: u32, to: &Table
             // SAFETY: the lane is the component's in both tables. The rows are in use in `from` and within the capacity of `to`,
             // by the caller's contract, and differ if the tables are the same.
             unsafe {
-                let bytes = rows as usize * (*from.lanes().add(lane as usize)).row_size();
+                let bytes = rows as usize * from.lane_list()[lane as usize].row_size();
                 core::ptr::copy_nonoverlapping(lane_ptr(from, lane, row), lane_ptr(to, lane, first), bytes);
             }
         }
@@ -233,7 +228,7 @@ impl World {
         }
         let table_order = self.storage.table_order.try_clone()?;
         copy.storage.rows = self.storage.rows.try_clone()?;
-        copy.storage.sparse = self.storage.sparse.try_clone(&self.storage.components)?;
+        copy.storage.sparse = self.storage.sparse.try_clone()?;
         copy.storage.sparse.clock.id = copy.id;
         copy.storage.entities = self.storage.entities.try_clone()?;
         // The copied entities have no rows yet: until they do, nothing may use the copy.

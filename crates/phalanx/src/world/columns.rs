@@ -72,15 +72,10 @@ pub struct ColumnPtrs<'a> {
 }
 
 impl ColumnPtrs<'_> {
-    /// Returns the destination without that of the first `count` components.
-    ///
-    /// # Safety
-    ///
-    /// It is the destination of at least `count` components.
+    /// Returns the destination without that of the first `count` components. It is valid for those that are left.
     #[must_use]
-    pub unsafe fn skip(self, count: usize) -> Self {
-        // SAFETY: the destination has at least `count` components, by the caller's contract.
-        ColumnPtrs { first: unsafe { self.first.skip(count) }, ..self }
+    pub fn skip(self, count: usize) -> Self {
+        ColumnPtrs { first: self.first.skip(count), ..self }
     }
 }
 
@@ -211,14 +206,12 @@ impl World {
         self.storage.reserve_entities(count)?;
         self.storage.reserve_spawned_rows(self.bundles.get(bundle_id).table, len)?;
         let mut slots = Vec::new();
-        let sparse = &raw const *self.bundles.get(bundle_id).sparse;
         if C::Bundle::SPARSE > 0 {
             slots = try_vec(len)?;
             for n in 0..count {
                 slots.push(self.storage.entities.nth_index(n).ok_or(AllocError::CapacityOverflow)?);
             }
-            // SAFETY: nothing changes the cached bundles between here and there.
-            self.storage.reserve_column_sparse(unsafe { &*sparse }, &slots)?;
+            self.storage.reserve_column_sparse(&self.bundles.get(bundle_id).sparse, &slots)?;
         }
         let (table, columns_of_bundle) =
             (self.bundles.get(bundle_id).table, self.bundles.get(bundle_id).columns.as_ptr());
@@ -262,7 +255,7 @@ impl World {
             for &entity in &table_ref.slots()[first as usize..] {
                 // SAFETY: capacity is reserved for these slots, which had no values. The values are written in the order in which
                 // the slots get them.
-                unsafe { self.storage.sparse.commit::<true>(entity, &*sparse, &[]) };
+                unsafe { self.storage.sparse.commit::<true>(entity, &self.bundles.get(bundle_id).sparse, &[]) };
             }
             self.storage.sparse.release_pages();
         }

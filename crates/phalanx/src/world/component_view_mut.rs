@@ -88,7 +88,7 @@ impl<C: Component> ComponentViewMut<'_, C> {
     pub fn get_mut(&mut self, entity: Entity) -> Result<Mut<'_, C>, ComponentError> {
         let value = self.world.storage.find::<C>(entity)?;
         // SAFETY: the view has the world exclusively.
-        Ok(unsafe { value.get_mut(&self.world.storage.sparse.clock) })
+        Ok(unsafe { value.get_mut::<false>(&self.world.storage.sparse.clock) })
     }
 
     /// Returns the components of several entities, for writing all at once.
@@ -126,8 +126,9 @@ impl<C: Component> ComponentViewMut<'_, C> {
         }
         // SAFETY: each lane is the component's and each row in use. The entities differ, so the rows do, and the world is
         // borrowed exclusively.
-        Ok(found
-            .map(|(lane, row)| unsafe { ComponentRef::<C>::new(lane, row).get_mut(&self.world.storage.sparse.clock) }))
+        Ok(found.map(|(lane, row)| unsafe {
+            ComponentRef::<C>::new(lane, row).get_mut::<false>(&self.world.storage.sparse.clock)
+        }))
     }
 
     /// Returns `true` if the entity is alive and has the component.

@@ -139,8 +139,7 @@ impl World {
         let (mut count, mut entries) = (0, 0);
         for (_, row) in entities.iter().flat_map(|entity| self.rows(*entity)).flatten() {
             count += 1;
-            // SAFETY: the row is alive.
-            entries += self.storage.entries_of(unsafe { self.storage.location_unchecked(row.0) }.table);
+            entries += self.storage.find_location(row.0).map_or(0, |at| self.storage.entries_of(at.table));
         }
         let mut removed = RemovedRows::try_with_capacity(count)?;
         self.storage.sparse.try_reserve_displaced(count)?;

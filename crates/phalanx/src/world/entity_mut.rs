@@ -230,8 +230,9 @@ impl EntityMut<'_> {
     pub fn get_mut_by_id(&mut self, id: ComponentId) -> Result<NonNull<u8>, ComponentError> {
         let address = self.get_by_id(id)?;
         self.world.storage.touch_component(id, |_| true);
-        // SAFETY: the entity is alive, and the world is borrowed exclusively.
-        unsafe { Candidate::new(self.world, self.entity.index(), None).mark_written(id) };
+        if let Some(row) = Candidate::find(self.world, self.entity) {
+            row.mark_written(id);
+        }
         Ok(address)
     }
 

@@ -1,11 +1,10 @@
 //! [`EntityRef`]: an entity of a shared world.
-#![allow(unsafe_code)]
 
 use super::World;
 use super::get::Ref;
 use crate::component::{Component, ComponentId};
 use crate::error::{ComponentError, NoSuchEntity};
-use crate::storage::table::{ALIGNED_FOR_ALL, row_ptr};
+use crate::storage::table::ALIGNED_FOR_ALL;
 use core::fmt;
 use core::ptr::NonNull;
 use phalanx_store::Entity;
@@ -94,24 +93,21 @@ impl<'w> EntityRef<'w> {
     pub fn get_by_id(&self, id: ComponentId) -> Result<NonNull<u8>, ComponentError> {
         let (storage, entity) = (&self.world.storage, self.entity);
         let location = storage.try_location(entity)?;
-        let (lane, row) = match storage.sparse.of(id) {
-            None => (storage.lane(id, location.table), location.row),
-            Some(sparse) => match sparse.row(entity.index()) {
-                None => (core::ptr::null_mut(), 0),
-                Some(row) => (sparse.values().lane(), row),
-            },
+        let found = match storage.sparse.of(id) {
+            None => storage.lanes_in(id, location.table).map(|lanes| (lanes, location.row)),
+            Some(sparse) => sparse.row(entity.index()).map(|row| (sparse.values().lanes(), row)),
         };
-        if lane.is_null() {
+        let Some((lanes, row)) = found else {
             let info = storage.components.iter().nth(id.index());
             let component = info.map_or("an unknown component", |(_, info)| info.name());
             return Err(ComponentError::MissingComponent { entity, component });
-        }
+        };
         let info = storage.components.info(id);
-        match (info.has_address, info.is_zero_sized()) {
+        let lane = lanes.first().filter(|_| !info.is_zero_sized());
+        match (info.has_address, lane.and_then(|lane| NonNull::new(lane.row(row)))) {
             (false, _) => Err(ComponentError::NoAddress { component: info.name() }),
-            (true, true) => Ok(NonNull::without_provenance(ALIGNED_FOR_ALL)),
-            // SAFETY: the lane is the component's, the row is in use, and a lane's block is not at zero.
-            (true, false) => unsafe { Ok(NonNull::new_unchecked(row_ptr(&*lane, row))) },
+            (true, None) => Ok(NonNull::without_provenance(ALIGNED_FOR_ALL)),
+            (true, Some(address)) => Ok(address),
         }
     }
 

@@ -38,7 +38,7 @@ impl World {
     pub fn get_mut<C: Component>(&mut self, entity: Entity) -> Result<Mut<'_, C>, ComponentError> {
         let value = self.storage.find::<C>(entity)?;
         // SAFETY: the world is borrowed exclusively.
-        Ok(unsafe { value.get_mut(&self.storage.sparse.clock) })
+        Ok(unsafe { value.get_mut::<false>(&self.storage.sparse.clock) })
     }
 
     /// Returns `true` if the entity is alive and has the component.

@@ -106,8 +106,12 @@ impl VisitSingle for InsertFast<'_> {
 
     #[inline(always)]
     unsafe fn visit<C: Component>(self, component: *const C) -> bool {
-        // SAFETY: the pointer is to a component, which counts as moved out if this succeeds, by the caller's contract.
-        unsafe { self.storage.insert_fast(self.entity, component) }
+        let Some(number) = self.storage.fast_path::<C>() else { return false };
+        self.storage.restructured();
+        let (entity, entities) = (self.entity, &self.storage.entities);
+        // SAFETY: the storage is the component's. The value may be moved out, by the caller's contract; an old one is dropped.
+        let put = unsafe { self.storage.sparse.typed(number).insert(entity, component, || entities.contains(entity)) };
+        matches!(put, FastInsert::Done(_))
     }
 }
 
@@ -126,20 +130,5 @@ impl Storage {
             return None;
         }
         self.sparse.storage_id_of::<C>(&self.components)
-    }
-
-    /// Inserts a component on the fast path, and returns `true` if it could. An old value is dropped.
-    ///
-    /// # Safety
-    ///
-    /// The pointer is to a value, which counts as moved out if this returns `true` or panics.
-    #[inline(always)]
-    unsafe fn insert_fast<C: Component>(&mut self, entity: Entity, value: *const C) -> bool {
-        let Some(number) = self.fast_path::<C>() else { return false };
-        self.restructured();
-        let entities = &self.entities;
-        // SAFETY: the storage is the component's, and the value may be moved out, by the caller's contract.
-        let put = unsafe { self.sparse.typed(number).insert(entity, value, || entities.contains(entity)) };
-        matches!(put, FastInsert::Done(_))
     }
 }

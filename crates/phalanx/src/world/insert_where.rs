@@ -207,9 +207,8 @@ fn passing_slots<F: QueryFilter>(world: &World) -> Result<Vec<Entity>, Structura
     F::set_ticks(&mut filter, world.storage.run_ticks());
     let mut slots = try_vec(count)?;
     for slot in sources.iter().flat_map(|table| world.storage.tables[*table as usize].slots()) {
-        // SAFETY: a slot that a table has is in use.
-        let row = || unsafe { Candidate::new(world, slot.index(), None) };
-        if F::IS_ARCHETYPAL || F::passes_row(&filter, &row()) {
+        let passes = || Candidate::find(world, *slot).is_some_and(|row| F::passes_row(&filter, &row));
+        if F::IS_ARCHETYPAL || passes() {
             slots.push(*slot);
         }
     }

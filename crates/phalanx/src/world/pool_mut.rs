@@ -147,8 +147,7 @@ impl<C: Component<Layout = layout::Pool>> PoolMut<'_, C> {
             .pool()
             .into_iter()
             .flat_map(|pool| (0..pool.dense.positions()).filter_map(|position| pool.dense.key_at(position)));
-        // SAFETY: the slots in a pool are alive.
-        slots.map(|slot| unsafe { self.world.storage.owner_of(slot) })
+        slots.map(|slot| self.world.storage.owner_of(slot))
     }
 
     /// Returns the values as one slice. Closes holes first.
@@ -193,8 +192,7 @@ impl<C: Component<Layout = layout::Pool>> PoolMut<'_, C> {
             order.sort_unstable_by(|&a, &b| compare(&values[a as usize], &values[b as usize]).then(a.cmp(&b)));
             Ok(())
         };
-        // SAFETY: sorting only rearranges.
-        unsafe { self.arrange(sort) }
+        self.arrange(sort)
     }
 
     /// Sorts the values by a key, which is computed for each comparison, like [`sort_by`](PoolMut::sort_by).
@@ -238,16 +236,12 @@ impl<C: Component<Layout = layout::Pool>> PoolMut<'_, C> {
             order.sort_unstable_by_key(|at| (numbers[*at as usize], *at));
             Ok(())
         };
-        // SAFETY: sorting only rearranges.
-        unsafe { self.arrange(sort) }
+        self.arrange(sort)
     }
 
-    /// Arranges the values in the order that a function makes of `0, 1, …`.
-    ///
-    /// # Safety
-    ///
-    /// The function only rearranges the numbers.
-    unsafe fn arrange(
+    /// Arranges the values in the order that a function makes of `0, 1, …`. Panics if the function does not only rearrange
+    /// them.
+    fn arrange(
         &mut self,
         sort: impl FnOnce(&[C], &World, &mut [u32]) -> Result<(), AllocError>,
     ) -> Result<(), PoolError> {
@@ -257,16 +251,10 @@ impl<C: Component<Layout = layout::Pool>> PoolMut<'_, C> {
         order.extend(0..self.len() as u32);
         self.values();
         let world = &*self.world;
-        let pool = world.storage.sparse.sparse_set(number);
-        // SAFETY: the pool has that many values and no hole, in lanes of the component, and the world is borrowed.
-        let values = unsafe {
-            let ptr = <layout::Pool as layout::Layout<C>>::ptr(pool.values().lane(), RunTicks::READ);
-            <layout::Pool as layout::Layout<C>>::slice(ptr, order.len())
-        };
+        // Holes were closed above.
+        let values = world.pool::<C>().values().unwrap_or_default();
         sort(values, world, &mut order)?;
-        // SAFETY: the order was made of all positions, once each, and only rearranged, by the caller's contract; there are no
-        // holes.
-        unsafe { self.world.storage.sparse.sparse_set_mut(number).dense.permute(&mut order) };
+        self.world.storage.sparse.sparse_set_mut(number).dense.permute(&mut order);
         self.world.storage.restructured();
         Ok(())
     }

@@ -1,5 +1,4 @@
 //! [`RowRef`]: a row of a shared world.
-#![allow(unsafe_code)]
 
 use super::get::Ref;
 use super::{RowId, World};
@@ -76,8 +75,10 @@ impl<'w> RowRef<'w> {
 
     /// Returns the key of the row.
     pub fn key(&self) -> Key {
-        // SAFETY: the row was there when `World::row` created the handle, and the world has been borrowed since.
-        unsafe { self.world.storage.key_unchecked(self.row) }
+        match self.world.storage.key_of(self.row) {
+            Ok(key) => key,
+            Err(_) => unreachable!("the row was there when the handle was created, and the world is borrowed"),
+        }
     }
 
     /// Returns the world.
@@ -139,24 +140,11 @@ impl Storage {
     /// Returns the key of a row.
     pub(crate) fn key_of(&self, row: Row) -> Result<Key, RowError> {
         match self.contains(row.0) {
-            // SAFETY: the row is there.
-            true => Ok(unsafe { self.key_unchecked(row) }),
-            false => Err(RowError::Stale { row }),
+            true if row.is_main() => Some(Key::main(row.0)),
+            true => self.find_extra_row(row.0.index()).map(|row| row.label.key(row.owner)),
+            false => None,
         }
-    }
-
-    /// Returns the key of a row.
-    ///
-    /// # Safety
-    ///
-    /// The row is there.
-    unsafe fn key_unchecked(&self, row: Row) -> Key {
-        if row.is_main() {
-            return Key::main(row.0);
-        }
-        // SAFETY: the row is there, by the caller's contract, and is an extra one.
-        let (_, owner, label, _) = unsafe { self.extra_row(row.0.index()) };
-        label.key(owner)
+        .ok_or(RowError::Stale { row })
     }
 
     /// Returns the error of a row for an error of its slot.

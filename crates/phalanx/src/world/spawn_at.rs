@@ -2,7 +2,7 @@
 #![allow(unsafe_code)]
 
 use super::World;
-use crate::bundle::Bundle;
+use crate::bundle::{Bundle, BundleGuard};
 use crate::error::StructuralError;
 use crate::mutation::Reserved;
 use phalanx_store::{AllocError, Entity};
@@ -70,14 +70,17 @@ impl World {
         let ptr = self.storage.bundle_ptr(table, info.columns.as_ptr(), row);
         // Splitting a value may be user code: it is done before anything is committed.
         // SAFETY: capacity is reserved for the row and the sparse values, and the columns are the bundle's in its table.
-        unsafe { bundle.write(ptr) };
+        let written = unsafe {
+            bundle.write(ptr);
+            BundleGuard::<B>::new(ptr)
+        };
         let claimed = self.storage.entities.try_claim(entity);
         if claimed != Ok(true) {
-            // SAFETY: the values are beyond the last row, and are dropped once.
-            drop(unsafe { B::read(ptr) });
+            drop(written);
             claimed?;
             return Err(StructuralError::SlotOccupied { entity, by: None });
         }
+        written.release();
         // SAFETY: everything is reserved. The slot was claimed just now; the row is written, and so are its sparse values.
         unsafe { self.storage.spawn_row_of::<true>(Reserved::new(), entity, table, &info.sparse) };
         self.dispatch();

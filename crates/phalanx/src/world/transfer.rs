@@ -11,8 +11,8 @@ use crate::signal::dispatch_catch;
 use crate::signature::Signature;
 use crate::sparse::Arrivals;
 use crate::storage::Storage;
-use crate::storage::table::row_ptr;
 use core::ops::Range;
+use phalanx_store::raw::row_ptr;
 use phalanx_store::{AllocError, Entity};
 
 impl World {
@@ -121,10 +121,10 @@ impl<'a> Transfer<'a> {
         unsafe { sparse.move_in(&self.from.sparse, &self.to.sparse) };
         for &Leaving { slot, label, passage } in &leaving {
             let passage = &passages[passage];
+            let Some(at) = self.from.find_location(slot) else { unreachable!("a slot that leaves is alive") };
             // SAFETY: the row is in use here. Capacity is reserved there for the row, its slot and its name. All of its values
             // count as moved out. The components of an extra row are copied before the row is created there.
             unsafe {
-                let at = self.from.location_unchecked(slot);
                 self.copy(passage, at.row, 1);
                 match label {
                     Some(label) => {
@@ -138,9 +138,11 @@ impl<'a> Transfer<'a> {
         }
         pairs.push((entity, new));
         let map = EntityMap::of(pairs);
+        for &(table, row) in &arrived {
+            self.to.tables[table as usize].set_added_ticks(row..row + 1, self.to.tick());
+        }
         self.finish(&map, &sparse);
-        // SAFETY: the rows were created above.
-        arrived.into_iter().for_each(|(table, row)| unsafe { self.to.map_entities(&map, table, row..row + 1) });
+        arrived.into_iter().for_each(|(table, row)| self.to.map_entities(&map, table, row..row + 1));
         Ok(new)
     }
 
@@ -153,7 +155,7 @@ impl<'a> Transfer<'a> {
         // Main rows first, so that the owners of extra rows are known.
         for extra in [false, true] {
             for (source, table) in self.from.tables_in_order() {
-                if table.row_lanes().is_some() == extra {
+                if table.is_extra() == extra {
                     passages.push(Passage { rows: table.len, ..passage(self.from, self.to, source)? });
                     for label in table.labels() {
                         labels.push(adopt_label(self.from, self.to, *label)?);
@@ -177,7 +179,7 @@ impl<'a> Transfer<'a> {
             unsafe {
                 self.copy(passage, 0, passage.rows);
                 let target = &self.to.tables[passage.target as usize];
-                let (first, is_extra) = (target.len, target.row_lanes().is_some());
+                let (first, is_extra) = (target.len, target.is_extra());
                 for &old in self.from.tables[passage.source as usize].slots() {
                     let pool = &mut self.to.entities;
                     let new = if is_extra { pool.alloc_row() } else { pool.alloc() };
@@ -189,13 +191,14 @@ impl<'a> Transfer<'a> {
             self.from.tables[passage.source as usize].len = 0;
             self.from.set_removal_ticks(passage.source);
         }
+        for (table, rows) in &arrived {
+            self.to.tables[*table as usize].set_added_ticks(rows.clone(), self.to.tick());
+        }
         let (map, slots) = (EntityMap::of(pairs), EntityMap::of(slots));
-        // SAFETY: the rows were created above, as copies of those here.
-        unsafe { self.move_extra_rows(&map, &slots, &arrived, labels) };
+        self.move_extra_rows(&map, &slots, &arrived, labels);
         self.finish(&map, &sparse);
         for (table, rows) in arrived {
-            // SAFETY: the rows were created above.
-            unsafe { self.to.map_entities(&map, table, rows) };
+            self.to.map_entities(&map, table, rows);
         }
         Ok(map)
     }
@@ -208,7 +211,7 @@ impl<'a> Transfer<'a> {
             self.to.reserve_table(passage.target, passage.rows)?;
         }
         if owners > 0 {
-            let is_extra = |passage: &&Passage| self.from.tables[passage.source as usize].row_lanes().is_some();
+            let is_extra = |passage: &&Passage| self.from.tables[passage.source as usize].is_extra();
             let extra = passages.iter().filter(is_extra).map(|passage| passage.rows as usize).sum();
             self.to.rows.try_reserve(extra, owners, self.to.entities.capacity())?;
         }
@@ -274,12 +277,8 @@ impl<'a> Transfer<'a> {
         }
     }
 
-    /// Sets the owners, labels and links of the extra rows that have arrived, and removes them here.
-    ///
-    /// # Safety
-    ///
-    /// The rows that have arrived are in use, and their lanes are copies of those here.
-    unsafe fn move_extra_rows(
+    /// Sets the owners, labels and links of the extra rows that have arrived as copies of those here, and removes them here.
+    fn move_extra_rows(
         &mut self,
         map: &EntityMap,
         slots: &EntityMap,
@@ -289,17 +288,19 @@ impl<'a> Transfer<'a> {
         let new_slot = |slot: u32| slots.at(slot).map_or(NONE, |(_, new)| new.index());
         let mut labels = labels.into_iter();
         for (table, rows) in arrived {
-            let table = &self.to.tables[*table as usize];
-            let Some(lanes) = table.row_lanes() else { continue };
-            for (row, label) in rows.clone().map(|row| row as usize).zip(labels.by_ref()) {
-                // SAFETY: the row is in use, and its lanes are copies of those here, by the caller's contract.
-                unsafe {
-                    let (owner, link) = (&mut *lanes.owners.add(row), &mut *lanes.links.add(row));
-                    *owner = map.get(*owner).expect("the owner of an extra row goes along");
-                    lanes.labels.add(row).write(label);
-                    *link = Link { prev: new_slot(link.prev), next: new_slot(link.next) };
-                    self.to.rows.by_name.insert((owner.index(), label), table.slots()[row].index());
-                }
+            let Storage { tables, rows: names, .. } = &mut *self.to;
+            let table = &mut tables[*table as usize];
+            let range = rows.start as usize..rows.end as usize;
+            let Some(columns) = table.row_columns_mut() else { continue };
+            for (row, label) in range.clone().zip(labels.by_ref()) {
+                let owner = map.get(columns.owners[row]).expect("the owner of an extra row goes along");
+                let link = columns.links[row];
+                (columns.owners[row], columns.labels[row]) = (owner, label);
+                columns.links[row] = Link { prev: new_slot(link.prev), next: new_slot(link.next) };
+            }
+            let names_of = table.entities().iter().zip(table.labels()).zip(table.slots());
+            for ((owner, label), slot) in names_of.skip(range.start).take(range.len()) {
+                names.by_name.insert((owner.index(), *label), slot.index());
             }
         }
         for (old, new) in map.iter().filter(|(old, _)| self.from.rows.owns(old.index())) {
@@ -380,20 +381,14 @@ impl Storage {
             };
             let mut change = |entity: &mut Entity| *entity = map.get(*entity).unwrap_or(*entity);
             // SAFETY: the lane is the component's, the row is in use, and the storage is borrowed exclusively.
-            unsafe {
-                visit(storage.values().lane(), row as usize, &mut change);
-                storage.values().set_added_ticks(row, &self.sparse.clock);
-            }
+            unsafe { visit(storage.values().lane(), row as usize, &mut change) };
         }
     }
 
     /// Changes the entities in the components of rows that have arrived to what they have become.
-    ///
-    /// # Safety
-    ///
-    /// The rows are in use.
-    unsafe fn map_entities(&mut self, map: &EntityMap, table: u32, rows: Range<u32>) {
+    fn map_entities(&mut self, map: &EntityMap, table: u32, rows: Range<u32>) {
         let table = &self.tables[table as usize];
+        assert!(rows.end <= table.len, "rows that have arrived are in use");
         for column in &table.columns {
             let Some(visit) = self.components.info(column.id).visit else { continue };
             for row in rows.clone() {
@@ -402,7 +397,5 @@ impl Storage {
                 unsafe { visit(table.lanes().add(column.first as usize), row as usize, &mut change) };
             }
         }
-        // SAFETY: the rows are in use, by the caller's contract, and the storage is borrowed exclusively.
-        unsafe { table.set_added_ticks(rows, self.tick()) };
     }
 }

@@ -16,9 +16,9 @@ use crate::change_detection::{ComponentTicks, Tick, Track};
 use crate::component::{Cloning, ComponentInfo, Components};
 use crate::plain::Bytes;
 use crate::sparse::{SparseStorage, Store, Values};
-use crate::storage::table::{ALIGNED_FOR_ALL, Table, row_ptr};
+use crate::storage::table::{ALIGNED_FOR_ALL, Table};
 use phalanx_store::AllocError;
-use phalanx_store::raw::{Lane, Rows as _, drop_all};
+use phalanx_store::raw::{Lane, Rows as _, drop_all, row_ptr};
 
 /// The values of a component in a table or sparse storage of a world.
 #[derive(Clone, Copy)]
@@ -223,8 +223,7 @@ impl Column {
             Column::Cloned(clones) => clones.try_clone(info, capacity),
             Column::Plain(arrays) => {
                 let mut values = Values::try_new(info)?;
-                // SAFETY: no row is in use.
-                unsafe { values.try_resize(capacity)? };
+                values.try_reserve_exact(capacity)?;
                 // SAFETY: the lanes are those of the component, and none of their rows is in use.
                 unsafe { copy_arrays(arrays, values.lanes()) };
                 Ok(Clones { values, has: Vec::new() })
@@ -272,14 +271,9 @@ unsafe fn copy_lanes(from: &[Lane], to: &[Lane], row: u32, skip: usize) {
 }
 
 /// Returns the address of a value.
-///
-/// # Safety
-///
-/// The row is within the capacity.
-unsafe fn value(lanes: &[Lane], row: u32) -> *mut u8 {
+fn value(lanes: &[Lane], row: u32) -> *mut u8 {
     match lanes.first() {
-        // SAFETY: the row is within the capacity, by the caller's contract.
-        Some(lane) => unsafe { row_ptr(lane, row) },
+        Some(lane) => lane.row(row),
         None => core::ptr::without_provenance_mut(ALIGNED_FOR_ALL.get()),
     }
 }
@@ -292,8 +286,7 @@ impl Clones {
 
     fn try_with_capacity(from: ColumnRef<'_>, capacity: u32) -> Result<Clones, AllocError> {
         let mut clones = Clones { values: Values::try_new(from.info)?, has: try_vec(from.rows.div_ceil(64) as usize)? };
-        // SAFETY: no row is in use.
-        unsafe { clones.values.try_resize(capacity)? };
+        clones.values.try_reserve_exact(capacity)?;
         clones.has.resize(clones.has.capacity().min(from.rows.div_ceil(64) as usize), 0);
         for row in (0..from.rows).filter(|row| from.has(*row)) {
             // SAFETY: the row has a value, by the invariant of `ColumnRef`. The lanes here have the capacity, and no value in this

@@ -11,9 +11,8 @@ use crate::change_detection::{Clock, Track};
 use crate::component::{ComponentId, ComponentInfo};
 use crate::rows::Rows;
 use crate::sparse::Values;
-use crate::storage::table::row_ptr;
 use crate::world::{Location, World};
-use phalanx_store::raw::{Lane, LaneOf};
+use phalanx_store::raw::{Lane, Words, row_ptr};
 use phalanx_store::{AllocError, EntityPool};
 
 /// Sets the change tick of a column that is tracked as a whole.
@@ -85,19 +84,13 @@ impl Image {
                     }
                 }
                 SparseState::Linear { rows } => {
-                    let (words, mut bits) = (image.keys.rows(), LaneOf::<u64>::new());
-                    let capacity = if words == 0 { 0 } else { words * 64 + 1 };
-                    let values = image.column.try_clone_values(info, capacity)?;
-                    // SAFETY: no row of the lane is in use. The rows of the keys are words of 8 bytes, so that their bytes are
-                    // 8 for each word, for which the lane has the capacity. Each slot with a bit has a value, by the caller's
-                    // contract.
-                    unsafe {
-                        bits.try_resize(words)?;
-                        let bytes = image.keys.bytes();
-                        debug_assert_eq!(bytes.len(), words as usize * size_of::<u64>());
-                        core::ptr::copy_nonoverlapping(bytes.as_ptr(), bits.ptr().cast(), bytes.len());
-                        fresh.storage.sparse.restore_linear(number, bits, words, *rows, values.into_values());
-                    }
+                    let words = image.keys.bytes().as_chunks::<8>().0.iter().map(|word| u64::from_ne_bytes(*word));
+                    let bits = Words::try_from_words(words)?;
+                    let capacity = if bits.is_empty() { 0 } else { bits.len() * 64 + 1 };
+                    let values = image.column.try_clone_values(info, capacity)?.into_values();
+                    // SAFETY: each slot with a bit has a value, by the caller's contract, and there is capacity for the spare
+                    // row.
+                    unsafe { fresh.storage.sparse.restore_linear(number, bits, *rows, values) };
                 }
             }
         }
@@ -113,7 +106,7 @@ impl Image {
             let target = &mut fresh.storage.tables[number];
             for (at, (ColumnImage { column, tick, .. }, clones)) in table.columns.iter().zip(clones).enumerate() {
                 let target_column = target.columns[at];
-                let lanes = &target.lane_list()[target_column.first as usize..][..target_column.lanes as usize];
+                let lanes = target.lanes_of(&target_column);
                 match (column, clones) {
                     // SAFETY: the lanes are those of the component. The table has no rows yet.
                     (Column::Plain(arrays), _) => unsafe { copy_arrays(arrays, lanes) },
