@@ -9,7 +9,7 @@
 mod kept_resources;
 mod resource_cell;
 
-pub(crate) use kept_resources::{KeptResources, PlainResource, ReadError, fingerprint};
+pub(crate) use kept_resources::{KeptResources, PlainResource, ReadError, ResourceBytes, fingerprint};
 pub(crate) use resource_cell::ResourceCell;
 
 use crate::component::TypeIdHasher;

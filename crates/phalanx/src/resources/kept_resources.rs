@@ -12,6 +12,9 @@ use phalanx_store::AllocError;
 /// Clones a resource of one type.
 pub(crate) type CloneResource = fn(&(dyn Any + Send + Sync)) -> Result<Stored, AllocError>;
 
+/// The fingerprint of a resource, and its bytes if it is there.
+pub(crate) type ResourceBytes<B> = (u64, Option<B>);
+
 /// Writes and reads a resource of one type as bytes, for deltas.
 #[derive(Clone, Copy)]
 pub(crate) struct PlainResource {
@@ -107,7 +110,7 @@ impl KeptResources {
     }
 
     /// Returns the resources that are part of deltas, by fingerprint: each with its bytes, or `None` if it was not there.
-    pub(crate) fn try_bytes(&self) -> Result<Vec<(u64, Option<Vec<u8>>)>, AllocError> {
+    pub(crate) fn try_bytes(&self) -> Result<Vec<ResourceBytes<Vec<u8>>>, AllocError> {
         let mut list = try_vec(self.list.len())?;
         for kept in &self.list {
             let Some(plain) = kept.plain else { continue };
@@ -180,7 +183,7 @@ impl Resources {
     /// Returns the reason if a resource is not known, or bytes are not a value.
     pub(crate) fn try_read(
         &self,
-        changed: &[(u64, Option<&[u8]>)],
+        changed: &[ResourceBytes<&[u8]>],
     ) -> Result<Result<KeptResources, ReadError>, AllocError> {
         let mut list = try_vec(changed.len())?;
         for (fingerprint, bytes) in changed {
@@ -208,7 +211,7 @@ impl Resources {
                 core::mem::swap(&mut self.list[*at].value, &mut kept.value);
             }
         }
-        let is_uncovered = |slot: &&mut Slot| !kept.covers(slot.type_id) && !(kept.is_of_delta && slot.plain.is_some());
+        let is_uncovered = |slot: &&mut Slot| !(kept.covers(slot.type_id) || kept.is_of_delta && slot.plain.is_some());
         for slot in self.list.iter_mut().filter(|slot| slot.replacement.is_some()).filter(is_uncovered) {
             if let (Some(replacement), Some(value)) = (slot.replacement, &mut slot.value) {
                 (replacement.reset)(&mut **value);

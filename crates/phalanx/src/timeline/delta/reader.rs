@@ -8,6 +8,7 @@ use crate::alloc::{try_reserve, try_vec};
 use crate::change_detection::{ComponentTicks, Tick, Track};
 use crate::component::{ComponentId, Components};
 use crate::layout::Kind;
+use crate::resources::ResourceBytes;
 use crate::signature::Signature;
 use crate::sparse::{Removal, SparseSetState, SparseStorages};
 use crate::timeline::image::{ByteArray, Column, ColumnImage, Image, SparseImage, SparseState, TableImage, is_plain};
@@ -68,9 +69,9 @@ impl<'a> Reader<'a> {
     }
 
     /// Reads the resources that differ, each by its fingerprint, with its bytes if it is there.
-    pub(super) fn resources(&mut self) -> Result<Vec<(u64, Option<&'a [u8]>)>, DeltaError> {
+    pub(super) fn resources(&mut self) -> Result<Vec<ResourceBytes<&'a [u8]>>, DeltaError> {
         let count = self.count(12)?;
-        let mut list: Vec<(u64, Option<&[u8]>)> = try_vec(count)?;
+        let mut list: Vec<ResourceBytes<&[u8]>> = try_vec(count)?;
         for _ in 0..count {
             let (fingerprint, is_there) = (self.u64()?, self.flag()?);
             if list.last().is_some_and(|(last, _)| *last >= fingerprint) {

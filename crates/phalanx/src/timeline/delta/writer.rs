@@ -4,11 +4,9 @@ use super::canonical::{SparseForm, TableForm};
 use super::past_ticks::{PastTicks, change_of};
 use crate::alloc::try_reserve;
 use crate::change_detection::Track;
+use crate::resources::ResourceBytes;
 use crate::timeline::image::{ByteArray, Column, ComponentImage, SparseState};
 use phalanx_store::AllocError;
-
-/// The fingerprint of a resource, and its bytes if it is there.
-type ResourceBytes = (u64, Option<Vec<u8>>);
 
 /// Appends the parts of a delta to a list of bytes.
 pub(super) struct Writer(pub(super) Vec<u8>);
@@ -35,8 +33,12 @@ impl Writer {
     }
 
     /// Writes the resources of the second state that differ from those of the first. Both lists are sorted.
-    pub(super) fn resources(&mut self, old: &[ResourceBytes], new: &[ResourceBytes]) -> Result<(), AllocError> {
-        let is_same = |entry: &&ResourceBytes| {
+    pub(super) fn resources(
+        &mut self,
+        old: &[ResourceBytes<Vec<u8>>],
+        new: &[ResourceBytes<Vec<u8>>],
+    ) -> Result<(), AllocError> {
+        let is_same = |entry: &&ResourceBytes<Vec<u8>>| {
             let found = old.binary_search_by_key(&entry.0, |(fingerprint, _)| *fingerprint);
             found.is_ok_and(|at| old[at].1 == entry.1)
         };
