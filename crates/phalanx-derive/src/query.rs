@@ -214,7 +214,20 @@ pub(crate) fn derive(input: &DeriveInput) -> Result<TokenStream> {
             // SAFETY: no term writes.
             #[automatically_derived]
             #[allow(unsafe_code)]
-            unsafe impl #own_generics #at::query::ReadOnlyQueryData for #query #read_only {}
+            unsafe impl #own_generics #at::query::ReadOnlyQueryData for #query #read_only {
+                fn watch(watched: &mut #at::query::Watched) {
+                    <#nested as #at::query::ReadOnlyQueryData>::watch(watched);
+                }
+
+                unsafe fn past<#w>(
+                    state: &Self::State,
+                    row: #at::query::PastRow<#w>,
+                ) -> ::core::option::Option<Self::Item<#w>> {
+                    // SAFETY: the caller's contract is that of the terms.
+                    let #pattern = unsafe { <#nested as #at::query::ReadOnlyQueryData>::past(&state.0, row)? };
+                    ::core::option::Option::Some(#item { #(#names: #bindings),* })
+                }
+            }
 
             #[automatically_derived]
             impl #own_generics #at::query::ChunkQueryData for #query #chunked {}

@@ -1,9 +1,10 @@
 //! What a query asks for.
 #![allow(unsafe_code)]
 
-use super::{Access, AlignedStores, Candidate, ItemRef, ItemRow, ItemRows, Mismatch, TableRef, VisitedRow};
+use super::{Access, AlignedStores, Candidate, ItemRef, ItemRow, ItemRows, Mismatch, TableRef, VisitedRow, Watched};
 use crate::change_detection::RunTicks;
 use crate::component::{ComponentId, Components};
+use crate::journal::PastRow;
 use crate::layout::Kind;
 use crate::signature::Signature;
 use crate::world::World;
@@ -189,4 +190,20 @@ pub unsafe trait QueryData {
     note = "data that writes (`&mut C`) needs `World::query_mut`, and `iter_mut`, `get_mut` or `single_mut` of its query"
 )]
 #[doc(alias = "ReadOnlyQuery")]
-pub unsafe trait ReadOnlyQueryData: QueryData {}
+pub unsafe trait ReadOnlyQueryData: QueryData {
+    /// Adds the components that the data name, or refuses to be [observed](World::observe).
+    #[doc(hidden)]
+    fn watch(watched: &mut Watched) {
+        watched.refuse::<Self>();
+    }
+
+    /// Returns the item of a row as it was before an operation, if it matched. The row existed then.
+    ///
+    /// # Safety
+    ///
+    /// The state is that of the row's world. The displaced values of the operation are not dropped during `'w`.
+    #[doc(hidden)]
+    unsafe fn past<'w>(_: &Self::State, _: PastRow<'w>) -> Option<Self::Item<'w>> {
+        None
+    }
+}

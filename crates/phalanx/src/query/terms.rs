@@ -3,10 +3,11 @@
 
 use super::{
     Access, AlignedStores, Candidate, ComponentFetch, ItemRef, ItemRow, ItemRows, Mismatch, QueryData,
-    ReadOnlyQueryData, TableRef, VisitedRow,
+    ReadOnlyQueryData, TableRef, VisitedRow, Watched,
 };
 use crate::change_detection::{RunTicks, Track, set_column_tick as set_lane_tick};
 use crate::component::{Component, ComponentId, Components};
+use crate::journal::PastRow;
 use crate::layout::{Kind, Layout};
 use crate::signature::Signature;
 use crate::world::World;
@@ -139,7 +140,16 @@ component_terms! {
 }
 
 // SAFETY: it only reads.
-unsafe impl<C: Component> ReadOnlyQueryData for &C {}
+unsafe impl<C: Component> ReadOnlyQueryData for &C {
+    fn watch(watched: &mut Watched) {
+        watched.component::<C>();
+    }
+
+    unsafe fn past<'w>(state: &ComponentState, row: PastRow<'w>) -> Option<Self::Item<'w>> {
+        // SAFETY: the state is that of the row's world, and displaced values are not dropped, by the caller's contract.
+        unsafe { row.get::<C>(state.id) }
+    }
+}
 
 // SAFETY: it touches what `T` touches, in rows that `T` matches.
 unsafe impl<T: QueryData> QueryData for Option<T> {
@@ -217,7 +227,16 @@ unsafe impl<T: QueryData> QueryData for Option<T> {
 }
 
 // SAFETY: it reads what `T` reads.
-unsafe impl<T: ReadOnlyQueryData> ReadOnlyQueryData for Option<T> {}
+unsafe impl<T: ReadOnlyQueryData> ReadOnlyQueryData for Option<T> {
+    fn watch(watched: &mut Watched) {
+        T::watch(watched);
+    }
+
+    unsafe fn past<'w>(state: &T::State, row: PastRow<'w>) -> Option<Self::Item<'w>> {
+        // SAFETY: the caller's contract is that of the term.
+        Some(unsafe { T::past(state, row) })
+    }
+}
 
 /// A term that yields whether the entity has `C`.
 pub struct Has<C>(PhantomData<fn() -> C>);
@@ -280,4 +299,12 @@ unsafe impl<C: Component> QueryData for Has<C> {
 }
 
 // SAFETY: it touches nothing.
-unsafe impl<C: Component> ReadOnlyQueryData for Has<C> {}
+unsafe impl<C: Component> ReadOnlyQueryData for Has<C> {
+    fn watch(watched: &mut Watched) {
+        watched.component::<C>();
+    }
+
+    unsafe fn past<'w>(state: &ComponentId, row: PastRow<'w>) -> Option<bool> {
+        Some(row.has(*state))
+    }
+}

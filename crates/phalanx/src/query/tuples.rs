@@ -4,10 +4,11 @@
 use super::filter::members;
 use super::{
     Access, AlignedStores, Candidate, ItemRef, ItemRow, ItemRows, Mismatch, Or, QueryData, ReadOnlyQueryData, TableRef,
-    VisitedRow,
+    VisitedRow, Watched,
 };
 use crate::change_detection::RunTicks;
 use crate::component::{ComponentId, Components};
+use crate::journal::PastRow;
 use crate::layout::Kind;
 use crate::signature::Signature;
 use crate::world::World;
@@ -94,7 +95,17 @@ macro_rules! tuple_query {
         }
 
         // SAFETY: no member writes.
-        unsafe impl<$($name: ReadOnlyQueryData),*> ReadOnlyQueryData for ($($name,)*) {}
+        #[allow(unused_variables, unused_unsafe, clippy::unused_unit)]
+        unsafe impl<$($name: ReadOnlyQueryData),*> ReadOnlyQueryData for ($($name,)*) {
+            fn watch(watched: &mut Watched) {
+                $($name::watch(watched);)*
+            }
+
+            unsafe fn past<'w>(state: &Self::State, row: PastRow<'w>) -> Option<Self::Item<'w>> {
+                // SAFETY: the caller's contract is that of the members.
+                unsafe { Some(($(<$name as ReadOnlyQueryData>::past(&state.$n, row)?,)*)) }
+            }
+        }
 
         // SAFETY: it touches what a tuple of options touches.
         #[allow(unused_variables, non_snake_case, clippy::unused_unit)]
@@ -161,7 +172,18 @@ macro_rules! tuple_query {
         }
 
         // SAFETY: no member writes.
-        unsafe impl<$($name: ReadOnlyQueryData),*> ReadOnlyQueryData for Or<($($name,)*)> {}
+        #[allow(unused_variables, unused_unsafe, clippy::unused_unit)]
+        unsafe impl<$($name: ReadOnlyQueryData),*> ReadOnlyQueryData for Or<($($name,)*)> {
+            fn watch(watched: &mut Watched) {
+                $($name::watch(watched);)*
+            }
+
+            unsafe fn past<'w>(state: &Self::State, row: PastRow<'w>) -> Option<Self::Item<'w>> {
+                // SAFETY: the caller's contract is that of the members.
+                let items: Self::Item<'w> = unsafe { ($(<$name as ReadOnlyQueryData>::past(&state.$n, row),)*) };
+                (false $(|| items.$n.is_some())*).then_some(items)
+            }
+        }
     };
 }
 

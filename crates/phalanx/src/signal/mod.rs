@@ -92,14 +92,16 @@ mod deferred;
 mod dispatch;
 mod event;
 mod listener;
+mod observer;
 mod observers;
 
 pub use crate::journal::Collector;
 pub use collector::CollectorBuilder;
 pub(crate) use deferred::apply_deferred;
 pub(crate) use dispatch::{Dispatch, dispatch_catch};
-pub use event::{Added, Despawned, DespawnedRow, Removed, Set, Spawned};
+pub use event::{Added, Despawned, DespawnedRow, Entered, Left, Removed, Set, Spawned};
 pub use listener::ListenerId;
+pub use observer::ObserverBuilder;
 pub(crate) use observers::Observers;
 
 #[cfg(doc)]
