@@ -76,12 +76,14 @@ pub(crate) fn derive(input: &DeriveInput) -> Result<TokenStream> {
     let structs = [item_struct, chunk_struct].map(|printed| printed.print(vis, &terms, &borrowed, &bounds, &at, &w));
     let hidden = hidden(&nested, &generics, &bounds, &at);
     // `for<'all>` keeps a bound that does not hold from being an error by itself.
-    let bounded = |path: TokenStream| match &own_bounds {
-        Some(bounds) => quote!(#bounds for<'all> #nested: #path),
-        None => quote!(where for<'all> #nested: #path),
+    let bounded = |added: TokenStream| match &own_bounds {
+        Some(bounds) => quote!(#bounds #added),
+        None => quote!(where #added),
     };
-    let (read_only, chunked) =
-        (bounded(quote!(#at::query::ReadOnlyQueryData)), bounded(quote!(#at::query::ChunkQueryData)));
+    // Bounds of the terms: one of the tuple would hide what its items are.
+    let types = terms.iter().map(|term| &term.ty);
+    let read_only = bounded(quote!(#(for<'all> #types: #at::query::ReadOnlyQueryData,)*));
+    let chunked = bounded(quote!(for<'all> #nested: #at::query::ChunkQueryData));
 
     Ok(quote! {
         #(#structs)*

@@ -9,7 +9,7 @@ mod row_recorder;
 mod value_ptr;
 
 pub use collectors::Collector;
-pub(crate) use collectors::{CollectorState, Collectors, Condition};
+pub(crate) use collectors::{ChangeLog, CollectorState, Collectors, Condition};
 pub(crate) use entry::{JournalEntry, RowChange, RowName};
 #[doc(hidden)]
 pub use past_row::PastRow;
@@ -60,7 +60,7 @@ pub(crate) struct Recording {
     /// Whether despawned entities are recorded.
     despawns: bool,
     /// What observers of queries need.
-    observed: Observed,
+    watch: Watch,
     /// The events to dispatch, in order.
     pub(crate) entries: Vec<JournalEntry>,
     /// The first entry of an operation of several steps that is under way. If it is set when another operation begins, the
@@ -74,7 +74,7 @@ pub(crate) struct Recording {
 
 /// What a journal records for observers of queries.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Observed {
+pub(crate) enum Watch {
     /// There are no observers.
     #[default]
     Nothing,
@@ -164,9 +164,9 @@ impl Recording {
 
     /// Returns the event that records the spawn of an entity without components, if it is recorded.
     fn spawn_event(&self) -> Option<Event> {
-        match (self.spawns, self.observed) {
+        match (self.spawns, self.watch) {
             (true, _) => Some(Event::Spawned),
-            (false, Observed::Rows) => Some(Event::Row),
+            (false, Watch::Rows) => Some(Event::Row),
             (false, _) => None,
         }
     }
@@ -174,15 +174,15 @@ impl Recording {
     /// Reserves capacity for more entries.
     fn try_reserve(&mut self, count: usize) -> Result<(), AllocError> {
         try_reserve(&mut self.entries, count)?;
-        match self.observed {
-            Observed::Nothing => Ok(()),
+        match self.watch {
+            Watch::Nothing => Ok(()),
             _ => try_reserve(&mut self.rows, self.entries.len() + count),
         }
     }
 
     /// Links the changes of each row, for observers. Capacity for this is reserved before.
     pub(crate) fn link_rows(&mut self) {
-        if self.observed == Observed::Nothing {
+        if self.watch == Watch::Nothing {
             return;
         }
         let Recording { entries, rows, .. } = self;
@@ -199,14 +199,8 @@ impl Recording {
 
     /// Determines what is recorded: what listeners, observers and collectors ask for. `listens` answers for the index of a
     /// component.
-    pub(crate) fn set_watched(
-        &mut self,
-        spawns: bool,
-        despawns: bool,
-        observed: Observed,
-        listens: impl Fn(usize) -> bool,
-    ) {
-        (self.spawns, self.despawns, self.observed) = (spawns, despawns, observed);
+    pub(crate) fn set_watched(&mut self, spawns: bool, despawns: bool, watch: Watch, listens: impl Fn(usize) -> bool) {
+        (self.spawns, self.despawns, self.watch) = (spawns, despawns, watch);
         for (id, watched) in self.watched.iter_mut().enumerate() {
             *watched = listens(id);
         }

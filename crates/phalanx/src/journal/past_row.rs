@@ -31,7 +31,8 @@ impl<'a> PastRow<'a> {
 
     /// Iterates over the entries of the row: the changes from the last to the first, and the entries of each in order.
     pub(crate) fn entries(self) -> impl Iterator<Item = &'a JournalEntry> {
-        let changes = core::iter::successors(Some(self.last), move |at| self.entries[*at].previous.map(|at| at as usize));
+        let changes =
+            core::iter::successors(Some(self.last), move |at| self.entries[*at].previous.map(|at| at as usize));
         changes.flat_map(move |at| {
             let rest = self.entries[at + 1..].iter().take_while(|entry| !entry.starts);
             core::iter::once(&self.entries[at]).chain(rest)

@@ -3,7 +3,7 @@
 //! Commits call the functions of [`Storage`] in this file, which return at once if nothing is recorded.
 #![allow(unsafe_code)]
 
-use super::{Event, Journal, JournalEntry, Observed, Recording, RowChange, RowName, ValuePtr};
+use super::{Event, Journal, JournalEntry, Recording, RowChange, RowName, ValuePtr, Watch};
 use crate::alloc::{try_reserve, try_reserve_map};
 use crate::bundle_info::Edge;
 use crate::component::{Component, ComponentId};
@@ -261,7 +261,8 @@ impl Storage {
         if !collectors.is_empty() {
             let mut collected = self.journal.collected;
             for entry in &entries[start..] {
-                collectors.collect(entry, &mut collected, |id| change != RowChange::Removed && self.has(entry.slot, id));
+                collectors
+                    .collect(entry, &mut collected, |id| change != RowChange::Removed && self.has(entry.slot, id));
             }
             self.journal.collected = collected;
         }
@@ -378,7 +379,7 @@ impl RowRecorder<'_> {
 
     /// Returns `true` if observers need an entry of a row that was spawned or removed, and there is none from `start` on.
     fn is_unrecorded(&self, start: usize) -> bool {
-        self.recording.observed == Observed::Rows
+        self.recording.watch == Watch::Rows
             && self.change != RowChange::Changed
             && self.recording.entries.len() == start
     }

@@ -2,8 +2,8 @@
 #![allow(unsafe_code)]
 
 use crate::component::Component;
-use crate::query::ReadOnlyQueryData;
 use crate::journal::JournalEntry;
+use crate::query::ReadOnlyQueryData;
 use crate::rows::Key;
 use crate::world::{Ref, World};
 use core::fmt;

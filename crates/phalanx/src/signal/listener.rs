@@ -2,8 +2,8 @@
 #![allow(unsafe_code)]
 
 use super::deferred::stop_if_unused;
-use super::observers::KEPT_ERRORS;
 use super::observer::Observer;
+use super::observers::KEPT_ERRORS;
 use super::{Added, Despawned, DespawnedRow, Removed, Set, Spawned};
 use crate::alloc::{try_reserve, try_reserve_at, unwrap_alloc};
 use crate::commands::{CommandBuffer, CommandError};

@@ -7,7 +7,7 @@ use super::{Entered, Left, apply_deferred};
 use crate::alloc::{try_reserve, unwrap_alloc};
 use crate::commands::CommandBuffer;
 use crate::component::ComponentId;
-use crate::journal::{Event, Observed, PastRow, RowChange};
+use crate::journal::{Event, PastRow, RowChange, Watch};
 use crate::query::{ObservedQuery, QueryFilter, ReadOnlyQueryData};
 use crate::rows::Key;
 use crate::world::World;
@@ -23,7 +23,7 @@ pub(super) struct Observer {
     pub(super) id: ListenerId,
     /// The components that the query names, sorted.
     ids: Vec<ComponentId>,
-    pub(super) observed: Observed,
+    pub(super) watch: Watch,
     pub(super) call: Call,
 }
 
@@ -36,7 +36,7 @@ impl Observer {
     /// Returns `true` if the changes of a row may have changed whether it matches.
     pub(super) fn is_concerned(&self, row: PastRow<'_>) -> bool {
         row.entries().any(|entry| {
-            let is_new = self.observed == Observed::Rows && entry.change != RowChange::Changed;
+            let is_new = self.watch == Watch::Rows && entry.change != RowChange::Changed;
             is_new || matches!(entry.event, Event::Added | Event::Removed) && self.names(entry.id.index())
         })
     }
@@ -170,18 +170,16 @@ impl<D: ReadOnlyQueryData + 'static, F: QueryFilter> ObserverBuilder<'_, D, F> {
                 resume_unwind(panic);
             }
         }
-        let observed = observed_by(&query);
+        let watch = watch_for(&query);
         let call = move |row: PastRow<'_>, world: &World, commands: &mut CommandBuffer| {
             // SAFETY: an observer is called by the world that it was connected to, with rows of this world. The displaced
             // values are dropped after the dispatch.
-            let entered = unsafe {
-                if query.item_before(row).is_some() { None } else { query.item_after(world, row) }
-            };
+            let entered = unsafe { if query.item_before(row).is_some() { None } else { query.item_after(world, row) } };
             if let Some(item) = entered {
                 observer(Entered { entity: row.entity(), key: row.key(), item }, world, commands);
             }
         };
-        let id = connect(world, ids, observed, Box::new(call), false);
+        let id = connect(world, ids, watch, Box::new(call), false);
         world.observers.deferred.append(&mut commands);
         apply_deferred(world);
         id
@@ -198,7 +196,7 @@ impl<D: ReadOnlyQueryData + 'static, F: QueryFilter> ObserverBuilder<'_, D, F> {
         let ObserverBuilder { world, query, ids, .. } = self;
         // The spawns of a failed operation wait for a dispatch. They are events of a time before the connection.
         world.dispatch();
-        let observed = observed_by(&query);
+        let watch = watch_for(&query);
         let call = move |row: PastRow<'_>, world: &World, commands: &mut CommandBuffer| {
             // SAFETY: an observer is called by the world that it was connected to, with rows of this world. The displaced
             // values are dropped after the dispatch.
@@ -207,14 +205,14 @@ impl<D: ReadOnlyQueryData + 'static, F: QueryFilter> ObserverBuilder<'_, D, F> {
                 observer(Left { entity: row.entity(), key: row.key(), item }, world, commands);
             }
         };
-        connect(world, ids, observed, Box::new(call), true)
+        connect(world, ids, watch, Box::new(call), true)
     }
 }
 
 /// Returns what must be recorded for a query.
-fn observed_by<D: ReadOnlyQueryData, F: QueryFilter>(query: &ObservedQuery<D, F>) -> Observed {
+fn watch_for<D: ReadOnlyQueryData, F: QueryFilter>(query: &ObservedQuery<D, F>) -> Watch {
     // Without a required component, a row without any watched component may match.
-    if query.requires_component() { Observed::Components } else { Observed::Rows }
+    if query.requires_component() { Watch::Components } else { Watch::Rows }
 }
 
 /// Calls a function with each row that matches a query, in the order of the query.
@@ -234,7 +232,7 @@ fn for_each_match<'w, D: ReadOnlyQueryData, F: QueryFilter>(
 }
 
 /// Connects an observer.
-fn connect(world: &mut World, ids: Vec<ComponentId>, observed: Observed, call: Call, leaves: bool) -> ListenerId {
+fn connect(world: &mut World, ids: Vec<ComponentId>, watch: Watch, call: Call, leaves: bool) -> ListenerId {
     let id = ListenerId::next();
     let (recording, observers) = (world.storage.journal.recording.get_or_insert_default(), &mut world.observers);
     for component in &ids {
@@ -242,7 +240,7 @@ fn connect(world: &mut World, ids: Vec<ComponentId>, observed: Observed, call: C
     }
     unwrap_alloc(try_reserve(&mut observers.errors, KEPT_ERRORS));
     let list = if leaves { &mut observers.listeners.left } else { &mut observers.listeners.entered };
-    list.push(Observer { id, ids, observed, call });
+    list.push(Observer { id, ids, watch, call });
     observers.subscribe(recording);
     id
 }

@@ -12,6 +12,7 @@ mod model;
 mod observer;
 mod panics;
 mod parts;
+mod reader;
 mod same;
 mod watchers;
 

@@ -128,9 +128,11 @@ impl Watchers {
                 false => now[*query].remove(row),
             };
             assert_eq!(was.is_some(), !call.is_enter, "{call:?} of {calls:?}");
-            // Called when all other events of the row were.
-            let key = key_of(&events[call.after - 1]);
-            assert_eq!(key, row.0, "{call:?} after {:?}", events[call.after - 1]);
+            // Called when all other events of the row were. A row without components has none.
+            let (key, earlier) = (row.0, &events[..call.after]);
+            if earlier.iter().any(|event| key_of(event) == key) {
+                assert_eq!(earlier.last().map(key_of), Some(key), "{call:?} after {:?}", earlier.last());
+            }
             let later = events[call.after..].iter().any(|event| key_of(event) == key);
             assert!(!is_one || !key.is_main() || !later, "{call:?} before other events of its row");
             if is_one {
