@@ -76,14 +76,12 @@ pub(crate) fn derive(input: &DeriveInput) -> Result<TokenStream> {
     let structs = [item_struct, chunk_struct].map(|printed| printed.print(vis, &terms, &borrowed, &bounds, &at, &w));
     let hidden = hidden(&nested, &generics, &bounds, &at);
     // `for<'all>` keeps a bound that does not hold from being an error by itself.
-    let bounded = |added: TokenStream| match &own_bounds {
-        Some(bounds) => quote!(#bounds #added),
-        None => quote!(where #added),
+    let bounded = |path: TokenStream| match &own_bounds {
+        Some(bounds) => quote!(#bounds for<'all> #nested: #path),
+        None => quote!(where for<'all> #nested: #path),
     };
-    // Bounds of the terms: one of the tuple would hide what its items are.
-    let types = terms.iter().map(|term| &term.ty);
-    let read_only = bounded(quote!(#(for<'all> #types: #at::query::ReadOnlyQueryData,)*));
-    let chunked = bounded(quote!(for<'all> #nested: #at::query::ChunkQueryData));
+    let (read_only, chunked) =
+        (bounded(quote!(#at::query::ReadOnlyQueryData)), bounded(quote!(#at::query::ChunkQueryData)));
 
     Ok(quote! {
         #(#structs)*
@@ -189,6 +187,19 @@ pub(crate) fn derive(input: &DeriveInput) -> Result<TokenStream> {
                     ::core::option::Option::Some(#item { #(#names: #bindings),* })
                 }
 
+                fn watch(watched: &mut #at::query::Watched) {
+                    <#nested as #at::QueryData>::watch(watched);
+                }
+
+                unsafe fn past<#w>(
+                    state: &Self::State,
+                    row: #at::query::PastRow<#w>,
+                ) -> ::core::option::Option<Self::Item<#w>> {
+                    // SAFETY: the caller's contract, which is that of the terms.
+                    let #pattern = unsafe { <#nested as #at::QueryData>::past(&state.0, row) }?;
+                    ::core::option::Option::Some(#item { #(#names: #bindings),* })
+                }
+
                 #[inline(always)]
                 fn prefetch(view: Self::View, row: #at::query::VisitedRow) {
                     <#nested as #at::QueryData>::prefetch(view.0, row);
@@ -216,20 +227,7 @@ pub(crate) fn derive(input: &DeriveInput) -> Result<TokenStream> {
             // SAFETY: no term writes.
             #[automatically_derived]
             #[allow(unsafe_code)]
-            unsafe impl #own_generics #at::query::ReadOnlyQueryData for #query #read_only {
-                fn watch(watched: &mut #at::query::Watched) {
-                    <#nested as #at::query::ReadOnlyQueryData>::watch(watched);
-                }
-
-                unsafe fn past<#w>(
-                    state: &Self::State,
-                    row: #at::query::PastRow<#w>,
-                ) -> ::core::option::Option<Self::Item<#w>> {
-                    // SAFETY: the caller's contract is that of the terms.
-                    let #pattern = unsafe { <#nested as #at::query::ReadOnlyQueryData>::past(&state.0, row)? };
-                    ::core::option::Option::Some(#item { #(#names: #bindings),* })
-                }
-            }
+            unsafe impl #own_generics #at::query::ReadOnlyQueryData for #query #read_only {}
 
             #[automatically_derived]
             impl #own_generics #at::query::ChunkQueryData for #query #chunked {}

@@ -115,6 +115,16 @@ unsafe impl<D: QueryData, F: QueryFilter> QueryData for Filtered<D, F> {
         D::mismatch(data, row).or_else(|| F::mismatch(filter, row))
     }
 
+    fn watch(watched: &mut Watched) {
+        D::watch(watched);
+        F::watch(watched);
+    }
+
+    unsafe fn past<'w>((data, filter): &Self::State, row: PastRow<'w>) -> Option<D::Item<'w>> {
+        // SAFETY: the caller's contract is that of the data.
+        if F::passed(filter, row) { unsafe { D::past(data, row) } } else { None }
+    }
+
     #[inline]
     unsafe fn fetch((data, _): &Self::State, world: &World, table: u32) -> D::Fetch {
         // SAFETY: the table matches, so it matches `D`; the rest by the caller's contract.
@@ -163,14 +173,4 @@ unsafe impl<D: QueryData, F: QueryFilter> QueryData for Filtered<D, F> {
 }
 
 // SAFETY: it reads what `D` reads.
-unsafe impl<D: ReadOnlyQueryData, F: QueryFilter> ReadOnlyQueryData for Filtered<D, F> {
-    fn watch(watched: &mut Watched) {
-        D::watch(watched);
-        F::watch(watched);
-    }
-
-    unsafe fn past<'w>((data, filter): &Self::State, row: PastRow<'w>) -> Option<D::Item<'w>> {
-        // SAFETY: the caller's contract is that of the data.
-        if F::passed(filter, row) { unsafe { D::past(data, row) } } else { None }
-    }
-}
+unsafe impl<D: ReadOnlyQueryData, F: QueryFilter> ReadOnlyQueryData for Filtered<D, F> {}

@@ -132,6 +132,22 @@ pub unsafe trait QueryData {
         (!Self::matches(state, row.signature())).then(|| Mismatch::Missing(core::any::type_name::<Self>()))
     }
 
+    /// Adds the components that the data name, or refuses to be [observed](World::observe), as data that write do.
+    #[doc(hidden)]
+    fn watch(watched: &mut Watched) {
+        watched.refuse::<Self>();
+    }
+
+    /// Returns the item of a row as it was before an operation, if it matched. The row existed then.
+    ///
+    /// # Safety
+    ///
+    /// The state is that of the row's world. The displaced values of the operation are not dropped during `'w`.
+    #[doc(hidden)]
+    unsafe fn past<'w>(_: &Self::State, _: PastRow<'w>) -> Option<Self::Item<'w>> {
+        None
+    }
+
     /// Resolves a table.
     ///
     /// # Safety
@@ -190,20 +206,4 @@ pub unsafe trait QueryData {
     note = "data that writes (`&mut C`) needs `World::query_mut`, and `iter_mut`, `get_mut` or `single_mut` of its query"
 )]
 #[doc(alias = "ReadOnlyQuery")]
-pub unsafe trait ReadOnlyQueryData: QueryData {
-    /// Adds the components that the data name, or refuses to be [observed](World::observe).
-    #[doc(hidden)]
-    fn watch(watched: &mut Watched) {
-        watched.refuse::<Self>();
-    }
-
-    /// Returns the item of a row as it was before an operation, if it matched. The row existed then.
-    ///
-    /// # Safety
-    ///
-    /// The state is that of the row's world. The displaced values of the operation are not dropped during `'w`.
-    #[doc(hidden)]
-    unsafe fn past<'w>(_: &Self::State, _: PastRow<'w>) -> Option<Self::Item<'w>> {
-        None
-    }
-}
+pub unsafe trait ReadOnlyQueryData: QueryData {}

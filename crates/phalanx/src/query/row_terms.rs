@@ -42,6 +42,12 @@ macro_rules! row_terms {
                 $extra
             }
 
+            fn watch(_: &mut Watched) {}
+
+            unsafe fn past<'w>((): &(), row: PastRow<'w>) -> Option<$term> {
+                Some(row.$past())
+            }
+
             unsafe fn fetch((): &(), world: &World, table: u32) -> Self::Fetch {
                 <$fetch>::of_table(TableRef { world, table }.table())
             }
@@ -78,13 +84,7 @@ macro_rules! row_terms {
         }
 
         // SAFETY: it only reads.
-        unsafe impl ReadOnlyQueryData for $term {
-            fn watch(_: &mut Watched) {}
-
-            unsafe fn past<'w>((): &(), row: PastRow<'w>) -> Option<$term> {
-                Some(row.$past())
-            }
-        }
+        unsafe impl ReadOnlyQueryData for $term {}
     )*};
 }
 row_terms! {

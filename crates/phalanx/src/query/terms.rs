@@ -41,7 +41,10 @@ pub(super) fn set_column_tick(world: &World, id: ComponentId, table: Option<u32>
 }
 
 macro_rules! component_terms {
-    ($($term:ty, $static:ty, writes $writes:literal, $item:ident $get:ident, $chunk:ident $slice:ident;)*) => {$(
+    ($(
+        $term:ty, $static:ty, writes $writes:literal, $item:ident $get:ident, $chunk:ident $slice:ident
+        $(, past $past:ident)?;
+    )*) => {$(
         // SAFETY: it touches the component's columns, and names the component.
         unsafe impl<C: Component> QueryData for $term {
             type Static = $static;
@@ -85,6 +88,18 @@ macro_rules! component_terms {
             fn mismatch(state: &ComponentState, row: &Candidate<'_>) -> Option<Mismatch> {
                 (!row.has_type::<C>(state.id)).then(Mismatch::missing::<C>)
             }
+
+            $(
+                fn watch(watched: &mut Watched) {
+                    watched.component::<C>();
+                }
+
+                unsafe fn past<'w>(state: &ComponentState, row: PastRow<'w>) -> Option<Self::Item<'w>> {
+                    // SAFETY: the state is that of the row's world, and displaced values are not dropped, by the caller's
+                    // contract.
+                    unsafe { row.$past::<C>(state.id) }
+                }
+            )?
 
             #[inline]
             unsafe fn fetch(state: &ComponentState, world: &World, table: u32) -> Self::Fetch {
@@ -135,21 +150,12 @@ macro_rules! component_terms {
     )*};
 }
 component_terms! {
-    &C, &'static C, writes false, Ref get, Slice slice;
+    &C, &'static C, writes false, Ref get, Slice slice, past get;
     &mut C, &'static mut C, writes true, Mut get_mut, SliceMut slice_mut;
 }
 
 // SAFETY: it only reads.
-unsafe impl<C: Component> ReadOnlyQueryData for &C {
-    fn watch(watched: &mut Watched) {
-        watched.component::<C>();
-    }
-
-    unsafe fn past<'w>(state: &ComponentState, row: PastRow<'w>) -> Option<Self::Item<'w>> {
-        // SAFETY: the state is that of the row's world, and displaced values are not dropped, by the caller's contract.
-        unsafe { row.get::<C>(state.id) }
-    }
-}
+unsafe impl<C: Component> ReadOnlyQueryData for &C {}
 
 // SAFETY: it touches what `T` touches, in rows that `T` matches.
 unsafe impl<T: QueryData> QueryData for Option<T> {
@@ -187,6 +193,15 @@ unsafe impl<T: QueryData> QueryData for Option<T> {
         if T::TRACKS_CHANGES && table.is_none_or(|table| TableRef { world, table }.matches::<T>(state)) {
             T::set_column_ticks(state, world, table);
         }
+    }
+
+    fn watch(watched: &mut Watched) {
+        T::watch(watched);
+    }
+
+    unsafe fn past<'w>(state: &T::State, row: PastRow<'w>) -> Option<Self::Item<'w>> {
+        // SAFETY: the caller's contract is that of the term.
+        Some(unsafe { T::past(state, row) })
     }
 
     unsafe fn fetch(state: &T::State, world: &World, table: u32) -> Self::Fetch {
@@ -227,16 +242,7 @@ unsafe impl<T: QueryData> QueryData for Option<T> {
 }
 
 // SAFETY: it reads what `T` reads.
-unsafe impl<T: ReadOnlyQueryData> ReadOnlyQueryData for Option<T> {
-    fn watch(watched: &mut Watched) {
-        T::watch(watched);
-    }
-
-    unsafe fn past<'w>(state: &T::State, row: PastRow<'w>) -> Option<Self::Item<'w>> {
-        // SAFETY: the caller's contract is that of the term.
-        Some(unsafe { T::past(state, row) })
-    }
-}
+unsafe impl<T: ReadOnlyQueryData> ReadOnlyQueryData for Option<T> {}
 
 /// A term that yields whether the entity has `C`.
 pub struct Has<C>(PhantomData<fn() -> C>);
@@ -260,6 +266,14 @@ unsafe impl<C: Component> QueryData for Has<C> {
 
     fn matches(_: &ComponentId, _: &Signature) -> bool {
         true
+    }
+
+    fn watch(watched: &mut Watched) {
+        watched.component::<C>();
+    }
+
+    unsafe fn past<'w>(state: &ComponentId, row: PastRow<'w>) -> Option<bool> {
+        Some(row.has(*state))
     }
 
     unsafe fn fetch(state: &ComponentId, world: &World, table: u32) -> bool {
@@ -299,12 +313,4 @@ unsafe impl<C: Component> QueryData for Has<C> {
 }
 
 // SAFETY: it touches nothing.
-unsafe impl<C: Component> ReadOnlyQueryData for Has<C> {
-    fn watch(watched: &mut Watched) {
-        watched.component::<C>();
-    }
-
-    unsafe fn past<'w>(state: &ComponentId, row: PastRow<'w>) -> Option<bool> {
-        Some(row.has(*state))
-    }
-}
+unsafe impl<C: Component> ReadOnlyQueryData for Has<C> {}

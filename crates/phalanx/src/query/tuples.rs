@@ -51,6 +51,15 @@ macro_rules! tuple_query {
                 None$(.or_else(|| <$name as QueryData>::mismatch($name, row)))*
             }
 
+            fn watch(watched: &mut Watched) {
+                $($name::watch(watched);)*
+            }
+
+            unsafe fn past<'w>(state: &Self::State, row: PastRow<'w>) -> Option<Self::Item<'w>> {
+                // SAFETY: the caller's contract is that of the members.
+                unsafe { Some(($(<$name as QueryData>::past(&state.$n, row)?,)*)) }
+            }
+
             #[inline]
             unsafe fn fetch(($($name,)*): &Self::State, world: &World, table: u32) -> Self::Fetch {
                 // SAFETY: a table that matches the tuple matches every member; the rest by the caller's contract.
@@ -95,17 +104,7 @@ macro_rules! tuple_query {
         }
 
         // SAFETY: no member writes.
-        #[allow(unused_variables, unused_unsafe, clippy::unused_unit)]
-        unsafe impl<$($name: ReadOnlyQueryData),*> ReadOnlyQueryData for ($($name,)*) {
-            fn watch(watched: &mut Watched) {
-                $($name::watch(watched);)*
-            }
-
-            unsafe fn past<'w>(state: &Self::State, row: PastRow<'w>) -> Option<Self::Item<'w>> {
-                // SAFETY: the caller's contract is that of the members.
-                unsafe { Some(($(<$name as ReadOnlyQueryData>::past(&state.$n, row)?,)*)) }
-            }
-        }
+        unsafe impl<$($name: ReadOnlyQueryData),*> ReadOnlyQueryData for ($($name,)*) {}
 
         // SAFETY: it touches what a tuple of options touches.
         #[allow(unused_variables, non_snake_case, clippy::unused_unit)]
@@ -129,6 +128,16 @@ macro_rules! tuple_query {
 
             fn set_column_ticks(state: &Self::State, world: &World, table: Option<u32>) {
                 <($(Option<$name>,)*) as QueryData>::set_column_ticks(state, world, table);
+            }
+
+            fn watch(watched: &mut Watched) {
+                $($name::watch(watched);)*
+            }
+
+            unsafe fn past<'w>(state: &Self::State, row: PastRow<'w>) -> Option<Self::Item<'w>> {
+                // SAFETY: the caller's contract is that of a tuple of options.
+                let items = unsafe { <($(Option<$name>,)*) as QueryData>::past(state, row)? };
+                (false $(|| items.$n.is_some())*).then_some(items)
             }
 
             unsafe fn fetch(state: &Self::State, world: &World, table: u32) -> Self::Fetch {
@@ -172,18 +181,7 @@ macro_rules! tuple_query {
         }
 
         // SAFETY: no member writes.
-        #[allow(unused_variables, unused_unsafe, clippy::unused_unit)]
-        unsafe impl<$($name: ReadOnlyQueryData),*> ReadOnlyQueryData for Or<($($name,)*)> {
-            fn watch(watched: &mut Watched) {
-                $($name::watch(watched);)*
-            }
-
-            unsafe fn past<'w>(state: &Self::State, row: PastRow<'w>) -> Option<Self::Item<'w>> {
-                // SAFETY: the caller's contract is that of the members.
-                let items: Self::Item<'w> = unsafe { ($(<$name as ReadOnlyQueryData>::past(&state.$n, row),)*) };
-                (false $(|| items.$n.is_some())*).then_some(items)
-            }
-        }
+        unsafe impl<$($name: ReadOnlyQueryData),*> ReadOnlyQueryData for Or<($($name,)*)> {}
     };
 }
 
