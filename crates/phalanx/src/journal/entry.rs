@@ -72,6 +72,12 @@ impl JournalEntry {
         }
     }
 
+    /// Returns `true` if the entry records the spawn of an entity.
+    pub(super) fn is_spawn(&self) -> bool {
+        let is_row = self.event == Event::Row && self.change == RowChange::Spawned && self.label.is_none();
+        is_row || self.event == Event::Spawned
+    }
+
     /// Returns the key of the row.
     pub(crate) fn key(&self) -> Key {
         self.label.map_or(Key::main(self.entity), |label| label.key(self.entity))

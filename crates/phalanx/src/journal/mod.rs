@@ -113,7 +113,7 @@ impl Journal {
     /// Returns the entities whose spawn is recorded and not dispatched: those that a failed operation flushed.
     pub(crate) fn pending_spawns(&self) -> impl Iterator<Item = Entity> + '_ {
         let entries = self.recording.iter().flat_map(|recording| &recording.entries);
-        entries.filter(|entry| entry.change == RowChange::Spawned).map(|entry| entry.entity)
+        entries.filter(|entry| entry.is_spawn()).map(|entry| entry.entity)
     }
 
     /// Reserves capacity for [`set_pending_spawns`](Journal::set_pending_spawns).

@@ -11,7 +11,8 @@ use core::fmt;
 use core::sync::atomic::{AtomicU64, Ordering};
 use phalanx_store::Entity;
 
-/// Builds a [`Collector`], created by [`World::collector`]. An entity is collected when one of the conditions is met.
+/// Builds a [`Collector`] or a [`ChangeReader`], created by [`World::collector`]. An entity is collected when one of the
+/// conditions is met.
 pub struct CollectorBuilder<'w> {
     world: &'w mut World,
     conditions: Vec<Condition>,
@@ -153,6 +154,9 @@ impl World {
     /// A change of an extra row counts for its entity; `with` and `without` are about the row that changed. Collectors run while
     /// an operation is committed, so a panic of a listener loses nothing. What was collected in a time that the world [went
     /// back over](crate::signal#back-in-time) is dropped.
+    ///
+    /// A collector lists each entity once, and draining it needs an exclusive world. A [reader](CollectorBuilder::build_reader)
+    /// lists every event, and needs a shared world only.
     ///
     /// ```
     /// use phalanx::{Component, World};

@@ -94,7 +94,8 @@ impl<'a> Transfer<'a> {
         let count = self.from.extra_rows(entity.index()).count() + 1;
         let (mut leaving, mut passages) = (try_vec::<Leaving>(count)?, try_vec::<Passage>(count)?);
         let (mut pairs, mut arrived) = (try_vec(1)?, try_vec(count)?);
-        let mut slots = try_vec::<(Entity, Entity)>(count)?;
+        // Only the journal needs them.
+        let mut slots = try_vec::<(Entity, Entity)>(if self.from.journal.is_active() { count - 1 } else { 0 })?;
         for (Row(slot), label) in self.from.extra_rows(entity.index()) {
             let label = Some(adopt_label(self.from, self.to, label)?);
             leaving.push(Leaving { slot, label, passage: find_passage(self.from, self.to, &mut passages, slot)? });
@@ -130,7 +131,9 @@ impl<'a> Transfer<'a> {
                 match label {
                     Some(label) => {
                         let row = self.to.spawn_extra_row::<false>(Reserved::new(), new, label, passage.target, &[]);
-                        slots.push((row.0, slot));
+                        if self.from.journal.is_active() {
+                            slots.push((row.0, slot));
+                        }
                     }
                     None => self.to.spawn_row_of::<false>(Reserved::new(), new, passage.target, &[]),
                 }
@@ -164,7 +167,8 @@ impl<'a> Transfer<'a> {
             }
         }
         let (mut pairs, mut slots) = (try_vec(count)?, try_vec(extra)?);
-        let mut old_slots = try_vec::<(Entity, Entity)>(extra)?;
+        // Only the journal needs them.
+        let mut old_slots = try_vec::<(Entity, Entity)>(if self.from.journal.is_active() { extra } else { 0 })?;
         let mut arrived = try_vec::<(u32, Range<u32>)>(passages.len())?;
         self.reserve_rows(&passages, count + extra, self.from.rows.first.len())?;
         let sparse = self.reserve_all_sparse(&passages)?;
@@ -195,7 +199,9 @@ impl<'a> Transfer<'a> {
         let (map, slots) = (EntityMap::of(pairs), EntityMap::of(slots));
         // SAFETY: the rows were created above, as copies of those here.
         unsafe { self.move_extra_rows(&map, &slots, &arrived, labels) };
-        old_slots.extend(slots.iter().map(|(old, new)| (new, old)));
+        if self.from.journal.is_active() {
+            old_slots.extend(slots.iter().map(|(old, new)| (new, old)));
+        }
         self.finish(&map, old_slots, &sparse);
         for (table, rows) in arrived {
             // SAFETY: the rows were created above.

@@ -300,3 +300,24 @@ fn going_back_in_time_tells_observers_nothing() {
     world.spawn(Plain(2));
     assert_eq!(taken(&words).len(), 1);
 }
+
+#[test]
+fn a_rollback_restores_the_spawns_that_observers_were_not_called_with() {
+    let (mut world, words) = (World::new(), Words::default());
+    let dead = world.spawn_empty();
+    world.despawn(dead).unwrap();
+    observe::<Entity, ()>(&mut world, &words, "all");
+    let reserved = world.reserve_entity();
+    assert!(world.insert(dead, Plain(0)).is_err() && world.contains(reserved));
+    assert_eq!(taken(&words), [""; 0]);
+    let checkpoint = world.checkpoint().unwrap();
+    let mut calls = Vec::new();
+    for _ in 0..2 {
+        world.spawn_empty();
+        calls.push(taken(&words));
+        world.rollback(&checkpoint).unwrap();
+    }
+    assert_eq!(calls[0].len(), 2);
+    assert_eq!(calls[0][0], format!("{reserved} enters all"));
+    assert_eq!(calls[1][0], calls[0][0], "it is told of again in the time after the checkpoint");
+}

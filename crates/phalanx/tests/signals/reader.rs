@@ -20,15 +20,18 @@ fn every_reader_sees_every_removal_once_in_order() {
         let mut seen: Vec<Vec<Entity>> = vec![Vec::new(); readers.len()];
         let mut entities = world.spawn_batch((0..8).map(|n| (Pooled(n), Plain(n as u32))));
         for n in 0..300 {
-            let e = entities[rng.below(entities.len())];
+            let at = rng.below(entities.len());
+            let e = entities[at];
             match rng.below(8) {
                 0 => {
-                    if world.despawn(e).is_ok() {
-                        entities.push(world.spawn(Pooled(n)));
-                    }
+                    world.despawn(e).unwrap();
+                    entities[at] = world.spawn(Pooled(n));
                 }
-                1 => drop(world.despawn_batch(entities.iter().copied().take(3))),
-                2 => drop(world.add_row(Key::main(entities[n as usize % 8]).with_role(Role(1)), Pooled(n))),
+                1 => {
+                    world.despawn_batch(entities.drain(..3));
+                    entities.extend(world.spawn_batch((0..3).map(Pooled)));
+                }
+                2 => drop(world.add_row(Key::main(e).with_role(Role(1)), Pooled(n))),
                 3..6 => drop(world.remove::<Pooled>(e)),
                 _ => drop(world.insert(e, Pooled(n))),
             }
