@@ -8,9 +8,8 @@ use std::sync::Arc;
 /// Reads the entities of events through a shared world, created by
 /// [`CollectorBuilder::build_reader`](super::CollectorBuilder::build_reader).
 ///
-/// It differs from a [`Collector`](super::Collector) in two ways: reading needs no exclusive world, and an entity is listed for
-/// each of its events. Readers do not depend on each other. Each reads every event once, in the [order](super#order) of the
-/// journal: entities in the order of the operation.
+/// Unlike a [`Collector`](super::Collector), it needs no exclusive world, and lists an entity for each of its events. Readers do not
+/// depend on each other. Each reads every event once, in the [order](super#order) in which the operations have changed the rows.
 ///
 /// Events are kept until the reader has read them, or is dropped. The world removes them during later operations.
 #[derive(Debug)]

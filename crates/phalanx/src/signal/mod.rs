@@ -72,6 +72,9 @@
 //! - Queries must depend on nothing but the components that a row has. [`Changed`](crate::Changed), [`Added`](crate::Added) and filters
 //!   of other crates are refused by a panic.
 //!
+//! A rollback has no events, and neither has `Registry::merge_silent`. A row that matches by one of these may leave without having
+//! entered.
+//!
 //! An observer is called only when a row may have begun or ceased to match. Each change of a row that concerns a component of
 //! the query costs a lookup for each observer. Replacing a value calls no observer.
 //!

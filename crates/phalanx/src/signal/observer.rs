@@ -56,8 +56,7 @@ pub struct ObserverBuilder<'w, D: ReadOnlyQueryData, F: QueryFilter> {
 }
 
 impl World {
-    /// Returns a builder that connects observers of a query: functions that are called with each row that starts to match, or
-    /// ceases to.
+    /// Returns a builder that connects observers of a query. They are called with each row that starts to match, or ceases to.
     ///
     /// A row *enters* the query if it matches after an operation and did not before. It *leaves* if it matched before and does
     /// not after. So a row enters by a spawn, by the insertion of a required component, or by the removal of an excluded one. See
@@ -116,6 +115,9 @@ impl World {
     #[doc(alias = "on_leave")]
     #[track_caller]
     pub fn observe<D: ReadOnlyQueryData + 'static, F: QueryFilter>(&mut self) -> ObserverBuilder<'_, D, F> {
+        // The spawns of a failed operation wait for a dispatch. They are events of a time before the connection. This comes
+        // first, because a command of a listener may leave another world here.
+        self.dispatch();
         let (query, ids) = ObservedQuery::new(self);
         ObserverBuilder { world: self, query, ids, existing: false }
     }
@@ -155,8 +157,6 @@ impl<D: ReadOnlyQueryData + 'static, F: QueryFilter> ObserverBuilder<'_, D, F> {
         mut observer: impl FnMut(Entered<'_, D>, &World, &mut CommandBuffer) + Send + Sync + 'static,
     ) -> ListenerId {
         let ObserverBuilder { world, query, ids, existing } = self;
-        // The spawns of a failed operation wait for a dispatch. They are events of a time before the connection.
-        world.dispatch();
         let mut commands = CommandBuffer::new();
         if existing {
             let told = catch_unwind(AssertUnwindSafe(|| {
@@ -194,8 +194,6 @@ impl<D: ReadOnlyQueryData + 'static, F: QueryFilter> ObserverBuilder<'_, D, F> {
         mut observer: impl FnMut(Left<'_, D>, &World, &mut CommandBuffer) + Send + Sync + 'static,
     ) -> ListenerId {
         let ObserverBuilder { world, query, ids, .. } = self;
-        // The spawns of a failed operation wait for a dispatch. They are events of a time before the connection.
-        world.dispatch();
         let watch = watch_for(&query);
         let call = move |row: PastRow<'_>, world: &World, commands: &mut CommandBuffer| {
             // SAFETY: an observer is called by the world that it was connected to, with rows of this world. The displaced
