@@ -187,6 +187,19 @@ pub(crate) fn derive(input: &DeriveInput) -> Result<TokenStream> {
                     ::core::option::Option::Some(#item { #(#names: #bindings),* })
                 }
 
+                fn watch(watched: &mut #at::query::Watched) {
+                    <#nested as #at::QueryData>::watch(watched);
+                }
+
+                unsafe fn past<#w>(
+                    state: &Self::State,
+                    row: #at::query::PastRow<#w>,
+                ) -> ::core::option::Option<Self::Item<#w>> {
+                    // SAFETY: the caller's contract, which is that of the terms.
+                    let #pattern = unsafe { <#nested as #at::QueryData>::past(&state.0, row) }?;
+                    ::core::option::Option::Some(#item { #(#names: #bindings),* })
+                }
+
                 #[inline(always)]
                 fn prefetch(view: Self::View, row: #at::query::VisitedRow) {
                     <#nested as #at::QueryData>::prefetch(view.0, row);

@@ -1,4 +1,4 @@
-//! [`Collectors`]: the entities of recorded events, by condition.
+//! [`Collectors`]: the entities of recorded events, by condition. [`ChangeLog`]: those that a reader reads.
 //!
 //! Collectors collect while an operation is committed, in memory that is reserved before. No user code runs then, so a
 //! panic of a listener loses nothing.
@@ -7,7 +7,9 @@ use super::{Event, JournalEntry};
 use crate::alloc::{try_reserve, try_reserve_map};
 use crate::component::ComponentId;
 use crate::seeded::NumberMap;
+use core::sync::atomic::{AtomicU64, Ordering};
 use phalanx_store::{AllocError, Entity};
+use std::sync::Arc;
 
 /// The handle of a collector, created by [`World::collector`](crate::World::collector).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -22,6 +24,16 @@ pub(crate) struct Condition {
     pub(crate) without: Vec<ComponentId>,
 }
 
+impl Condition {
+    /// Returns `true` if an event meets the condition. `has` returns `true` if the row of the event has a component.
+    fn is_met(&self, entry: &JournalEntry, has: impl Fn(ComponentId) -> bool) -> bool {
+        self.event == entry.event
+            && self.id == entry.id
+            && self.with.iter().all(|id| has(*id))
+            && !self.without.iter().any(|id| has(*id))
+    }
+}
+
 /// A collector's conditions, and the entities that it has collected.
 pub(crate) struct CollectorState {
     pub(crate) handle: Collector,
@@ -32,16 +44,81 @@ pub(crate) struct CollectorState {
     pub(crate) seen: NumberMap<(u32, u32), u64>,
 }
 
+/// The events that a reader has not read, and some that it has.
+pub(crate) struct ChangeLog {
+    pub(crate) conditions: Vec<Condition>,
+    /// The entities of the events, in order.
+    entities: Vec<Entity>,
+    /// For each event, how many entities all collectors had collected before.
+    numbers: Vec<u64>,
+    /// The number of events that were removed from the front.
+    first: u64,
+    /// The number of events that the reader has read. Shared with the reader, which has only shared access to the world.
+    read: Arc<AtomicU64>,
+}
+
+impl ChangeLog {
+    pub(crate) fn new(conditions: Vec<Condition>, read: Arc<AtomicU64>) -> ChangeLog {
+        ChangeLog { conditions, entities: Vec::new(), numbers: Vec::new(), first: 0, read }
+    }
+
+    /// Returns the entities of the events that were not read, which count as read from now on.
+    pub(crate) fn read(&self) -> &[Entity] {
+        let unread = &self.entities[self.read_count()..];
+        self.read.store(self.first + self.entities.len() as u64, Ordering::Relaxed);
+        unread
+    }
+
+    /// Returns the number of listed events that were read.
+    fn read_count(&self) -> usize {
+        (self.read.load(Ordering::Relaxed) - self.first) as usize
+    }
+
+    /// Reserves capacity for more events. Removes events that were read, if they are the greater part.
+    fn try_reserve(&mut self, count: usize) -> Result<(), AllocError> {
+        let read = self.read_count();
+        if read * 2 > self.entities.len() {
+            self.entities.drain(..read);
+            self.numbers.drain(..read);
+            self.first += read as u64;
+        }
+        try_reserve(&mut self.entities, count)?;
+        try_reserve(&mut self.numbers, count)
+    }
+
+    /// Removes the events that were collected since the count of collected entities was `collected`.
+    fn truncate(&mut self, collected: u64) {
+        let len = self.numbers.partition_point(|number| *number < collected);
+        self.entities.truncate(len);
+        self.numbers.truncate(len);
+        self.read.fetch_min(self.first + len as u64, Ordering::Relaxed);
+    }
+}
+
 /// The collectors of a world.
 #[derive(Default)]
 pub(crate) struct Collectors {
     pub(crate) list: Vec<CollectorState>,
+    /// One for each reader.
+    pub(crate) logs: Vec<ChangeLog>,
 }
 
 impl Collectors {
-    /// Returns `true` if there are no collectors.
+    /// Returns `true` if there are no collectors and no readers.
     pub(crate) fn is_empty(&self) -> bool {
-        self.list.is_empty()
+        self.list.is_empty() && self.logs.is_empty()
+    }
+
+    /// Returns the log of the reader with this count.
+    pub(crate) fn log(&self, read: &Arc<AtomicU64>) -> Option<&ChangeLog> {
+        self.logs.iter().find(|log| Arc::ptr_eq(&log.read, read))
+    }
+
+    /// Removes the logs of readers that were dropped. Returns `true` if there were any.
+    pub(crate) fn remove_dropped(&mut self) -> bool {
+        let before = self.logs.len();
+        self.logs.retain(|log| Arc::strong_count(&log.read) > 1);
+        self.logs.len() < before
     }
 
     /// Returns a collector, if the world has it.
@@ -51,7 +128,8 @@ impl Collectors {
 
     /// Iterates over the conditions of all collectors.
     pub(crate) fn conditions(&self) -> impl Iterator<Item = &Condition> {
-        self.list.iter().flat_map(|state| &state.conditions)
+        let logs = self.logs.iter().flat_map(|log| &log.conditions);
+        self.list.iter().flat_map(|state| &state.conditions).chain(logs)
     }
 
     /// Reserves capacity for more entities in each collector.
@@ -60,7 +138,7 @@ impl Collectors {
             try_reserve(&mut state.entities, count)?;
             try_reserve_map(&mut state.seen, count)?;
         }
-        Ok(())
+        self.logs.iter_mut().try_for_each(|log| log.try_reserve(count))
     }
 
     /// Adds the entity of an event to each collector that has a matching condition, and counts it in `collected`.
@@ -68,17 +146,19 @@ impl Collectors {
     /// `has` returns `true` if the row of the event has a component. Capacity for the entity is reserved before.
     pub(crate) fn collect(&mut self, entry: &JournalEntry, collected: &mut u64, has: impl Fn(ComponentId) -> bool) {
         for state in &mut self.list {
-            let meets = state.conditions.iter().any(|condition| {
-                condition.event == entry.event
-                    && condition.id == entry.id
-                    && condition.with.iter().all(|id| has(*id))
-                    && !condition.without.iter().any(|id| has(*id))
-            });
+            let meets = state.conditions.iter().any(|condition| condition.is_met(entry, &has));
             let key = key(entry.entity);
             // A map reserves capacity for an insertion before it searches for the key, so the key is searched first.
             if meets && !state.seen.contains_key(&key) {
                 state.seen.insert(key, *collected);
                 state.entities.push(entry.entity);
+                *collected += 1;
+            }
+        }
+        for log in &mut self.logs {
+            if log.conditions.iter().any(|condition| condition.is_met(entry, &has)) {
+                log.entities.push(entry.entity);
+                log.numbers.push(*collected);
                 *collected += 1;
             }
         }
@@ -95,6 +175,7 @@ impl Collectors {
                 entities.pop();
             }
         }
+        self.logs.iter_mut().for_each(|log| log.truncate(collected));
     }
 
     /// Returns the bytes held from the allocator.
@@ -102,7 +183,12 @@ impl Collectors {
         let each = |state: &CollectorState| {
             state.entities.capacity() * size_of::<Entity>() + state.seen.capacity() * size_of::<((u32, u32), u64)>()
         };
-        self.list.capacity() * size_of::<CollectorState>() + self.list.iter().map(each).sum::<usize>()
+        let each_log =
+            |log: &ChangeLog| log.entities.capacity() * size_of::<Entity>() + log.numbers.capacity() * size_of::<u64>();
+        self.list.capacity() * size_of::<CollectorState>()
+            + self.list.iter().map(each).sum::<usize>()
+            + self.logs.capacity() * size_of::<ChangeLog>()
+            + self.logs.iter().map(each_log).sum::<usize>()
     }
 }
 

@@ -28,19 +28,54 @@ pub(crate) struct JournalEntry {
     pub(crate) before: u32,
     /// Whether this is the first entry of a change of one row.
     pub(crate) starts: bool,
+    /// What has happened to the row.
+    pub(crate) change: RowChange,
+    /// In the first entry of a change: the first entry of the previous change of the same row, if there is one. Set when
+    /// the entries are dispatched to observers, like `is_last`.
+    pub(super) previous: Option<u32>,
+    /// In the first entry of a change: whether it is the last change of the row.
+    pub(crate) is_last: bool,
+}
+
+/// What a change did to its row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum RowChange {
+    Spawned,
+    Changed,
+    Removed,
 }
 
 impl JournalEntry {
     /// Returns the entry of an entity that was spawned without components.
-    pub(crate) fn spawned(entity: Entity) -> JournalEntry {
-        let entry = JournalEntry::new(RowName::main(entity), Event::Spawned, ComponentId::ROW, ValuePtr::None);
+    pub(super) fn spawned(entity: Entity, event: Event) -> JournalEntry {
+        let change = RowChange::Spawned;
+        let entry = JournalEntry::new(RowName::main(entity), change, event, ComponentId::ROW, ValuePtr::None);
         JournalEntry { starts: true, ..entry }
     }
 
     /// Returns the entry of an event of a row.
-    pub(super) fn new(row: RowName, event: Event, id: ComponentId, old: ValuePtr) -> JournalEntry {
+    pub(super) fn new(row: RowName, change: RowChange, event: Event, id: ComponentId, old: ValuePtr) -> JournalEntry {
         let RowName { slot, owner, label } = row;
-        JournalEntry { event, id, slot, entity: owner, label, old, new: ValuePtr::None, before: 0, starts: false }
+        JournalEntry {
+            event,
+            id,
+            slot,
+            entity: owner,
+            label,
+            old,
+            new: ValuePtr::None,
+            before: 0,
+            starts: false,
+            change,
+            previous: None,
+            is_last: false,
+        }
+    }
+
+    /// Returns `true` if the entry records the spawn of an entity.
+    pub(super) fn is_spawn(&self) -> bool {
+        let is_row = self.event == Event::Row && self.change == RowChange::Spawned && self.label.is_none();
+        is_row || self.event == Event::Spawned
     }
 
     /// Returns the key of the row.
@@ -53,7 +88,7 @@ impl JournalEntry {
     /// Events of one phase are dispatched in the order in which their listeners were connected.
     pub(crate) fn phase(&self) -> u8 {
         match self.event {
-            Event::Spawned => 0,
+            Event::Spawned | Event::Row => 0,
             Event::Added | Event::Set => 1,
             Event::Removed => 2,
             Event::Despawned => 3,

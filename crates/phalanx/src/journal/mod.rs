@@ -4,12 +4,15 @@
 
 mod collectors;
 mod entry;
+mod past_row;
 mod row_recorder;
 mod value_ptr;
 
 pub use collectors::Collector;
-pub(crate) use collectors::{CollectorState, Collectors, Condition};
-pub(crate) use entry::{JournalEntry, RowName};
+pub(crate) use collectors::{ChangeLog, CollectorState, Collectors, Condition};
+pub(crate) use entry::{JournalEntry, RowChange, RowName};
+#[doc(hidden)]
+pub use past_row::PastRow;
 pub(crate) use row_recorder::MovedValues;
 pub(crate) use value_ptr::ValuePtr;
 
@@ -27,6 +30,8 @@ pub(crate) enum Event {
     Set,
     Removed,
     Despawned,
+    /// A row was spawned or removed. Recorded only for observers, and if nothing else of the change is.
+    Row,
 }
 
 /// The journal of a storage.
@@ -54,6 +59,8 @@ pub(crate) struct Recording {
     spawns: bool,
     /// Whether despawned entities are recorded.
     despawns: bool,
+    /// What observers of queries need.
+    watch: Watch,
     /// The events to dispatch, in order.
     pub(crate) entries: Vec<JournalEntry>,
     /// The first entry of an operation of several steps that is under way. If it is set when another operation begins, the
@@ -61,6 +68,20 @@ pub(crate) struct Recording {
     unlinked_from: Option<usize>,
     /// Finds the values that one operation has inserted and displaced.
     links: NumberMap<(u32, u32, u32), ValuePtr>,
+    /// Finds the changes of one row: the slot and the first entry of each change. Filled and emptied by a dispatch.
+    rows: Vec<(Entity, u32)>,
+}
+
+/// What a journal records for observers of queries.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Watch {
+    /// There are no observers.
+    #[default]
+    Nothing,
+    /// The changes of watched components.
+    Components,
+    /// Also the spawn and the removal of rows without watched components.
+    Rows,
 }
 
 impl Journal {
@@ -92,20 +113,20 @@ impl Journal {
     /// Returns the entities whose spawn is recorded and not dispatched: those that a failed operation flushed.
     pub(crate) fn pending_spawns(&self) -> impl Iterator<Item = Entity> + '_ {
         let entries = self.recording.iter().flat_map(|recording| &recording.entries);
-        entries.filter(|entry| entry.event == Event::Spawned).map(|entry| entry.entity)
+        entries.filter(|entry| entry.is_spawn()).map(|entry| entry.entity)
     }
 
     /// Reserves capacity for [`set_pending_spawns`](Journal::set_pending_spawns).
     pub(crate) fn try_reserve_pending_spawns(&mut self, count: usize) -> Result<(), AllocError> {
-        self.recording.as_mut().map_or(Ok(()), |recording| try_reserve(&mut recording.entries, count))
+        self.recording.as_mut().map_or(Ok(()), |recording| recording.try_reserve(count))
     }
 
     /// Replaces the entities whose spawn is to be dispatched. Capacity for their entries is reserved before.
     pub(crate) fn set_pending_spawns(&mut self, entities: &[Entity]) {
         if let Some(recording) = &mut self.recording {
             recording.entries.clear();
-            if recording.spawns {
-                recording.entries.extend(entities.iter().map(|entity| JournalEntry::spawned(*entity)));
+            if let Some(event) = recording.spawn_event() {
+                recording.entries.extend(entities.iter().map(|entity| JournalEntry::spawned(*entity, event)));
             }
         }
     }
@@ -130,6 +151,7 @@ impl Journal {
             + size_of::<Recording>()
             + recording.watched.capacity()
             + recording.entries.capacity() * size_of::<JournalEntry>()
+            + recording.rows.capacity() * size_of::<(Entity, u32)>()
             + recording.collectors.bytes()
     }
 }
@@ -140,9 +162,45 @@ impl Recording {
         self.watched.get(id.index()).is_some_and(|watched| *watched)
     }
 
-    /// Determines what is recorded: what listeners and collectors ask for. `listens` answers for the index of a component.
-    pub(crate) fn set_watched(&mut self, spawns: bool, despawns: bool, listens: impl Fn(usize) -> bool) {
-        (self.spawns, self.despawns) = (spawns, despawns);
+    /// Returns the event that records the spawn of an entity without components, if it is recorded.
+    fn spawn_event(&self) -> Option<Event> {
+        match (self.spawns, self.watch) {
+            (true, _) => Some(Event::Spawned),
+            (false, Watch::Rows) => Some(Event::Row),
+            (false, _) => None,
+        }
+    }
+
+    /// Reserves capacity for more entries.
+    fn try_reserve(&mut self, count: usize) -> Result<(), AllocError> {
+        try_reserve(&mut self.entries, count)?;
+        match self.watch {
+            Watch::Nothing => Ok(()),
+            _ => try_reserve(&mut self.rows, self.entries.len() + count),
+        }
+    }
+
+    /// Links the changes of each row, for observers. Capacity for this is reserved before.
+    pub(crate) fn link_rows(&mut self) {
+        if self.watch == Watch::Nothing {
+            return;
+        }
+        let Recording { entries, rows, .. } = self;
+        rows.clear();
+        rows.extend((0..).zip(&*entries).filter(|(_, entry)| entry.starts).map(|(at, entry)| (entry.slot, at)));
+        rows.sort_unstable();
+        for (at, &(slot, first)) in rows.iter().enumerate() {
+            let entry = &mut entries[first as usize];
+            entry.previous = at.checked_sub(1).map(|before| rows[before]).filter(|row| row.0 == slot).map(|row| row.1);
+            entry.is_last = rows.get(at + 1).is_none_or(|row| row.0 != slot);
+        }
+        rows.clear();
+    }
+
+    /// Determines what is recorded: what listeners, observers and collectors ask for. `listens` answers for the index of a
+    /// component.
+    pub(crate) fn set_watched(&mut self, spawns: bool, despawns: bool, watch: Watch, listens: impl Fn(usize) -> bool) {
+        (self.spawns, self.despawns, self.watch) = (spawns, despawns, watch);
         for (id, watched) in self.watched.iter_mut().enumerate() {
             *watched = listens(id);
         }
@@ -151,6 +209,7 @@ impl Recording {
                 Event::Spawned => self.spawns = true,
                 Event::Despawned => self.despawns = true,
                 Event::Added | Event::Set | Event::Removed => self.watched[condition.id.index()] = true,
+                Event::Row => {}
             }
         }
     }

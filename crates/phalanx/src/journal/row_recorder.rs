@@ -3,7 +3,7 @@
 //! Commits call the functions of [`Storage`] in this file, which return at once if nothing is recorded.
 #![allow(unsafe_code)]
 
-use super::{Event, Journal, JournalEntry, Recording, RowName, ValuePtr};
+use super::{Event, Journal, JournalEntry, Recording, RowChange, RowName, ValuePtr, Watch};
 use crate::alloc::{try_reserve, try_reserve_map};
 use crate::bundle_info::Edge;
 use crate::component::{Component, ComponentId};
@@ -42,7 +42,7 @@ impl Storage {
     fn reserve_journal(&mut self, count: usize) -> Result<(), AllocError> {
         let Some(recording) = &mut self.journal.recording else { return Ok(()) };
         recording.discard_unlinked();
-        try_reserve(&mut recording.entries, count)?;
+        recording.try_reserve(count)?;
         recording.collectors.try_reserve(count)
     }
 
@@ -144,7 +144,7 @@ impl Storage {
     #[inline(never)]
     fn record_row_spawn(&mut self, slot: Entity) {
         let Ok(at) = self.try_location(slot) else { return };
-        self.record_row(self.row_name(slot), false, |row, storage| {
+        self.record_row(self.row_name(slot), RowChange::Spawned, |row, storage| {
             if row.name.label.is_none() && row.recording.spawns {
                 row.push_always(Event::Spawned, ComponentId::ROW, ValuePtr::None);
             }
@@ -160,13 +160,13 @@ impl Storage {
     #[cold]
     #[inline(never)]
     fn record_row_set(&mut self, slot: Entity, id: ComponentId, old: ValuePtr) {
-        self.record_row(self.row_name(slot), false, |row, _| row.push(Event::Set, id, old));
+        self.record_row(self.row_name(slot), RowChange::Changed, |row, _| row.push(Event::Set, id, old));
     }
 
     #[cold]
     #[inline(never)]
     fn record_row_move(&mut self, slot: Entity, from: u32, edge: &Edge, moved: Option<&mut MovedValues>) {
-        self.record_row(self.row_name(slot), false, |row, storage| match moved {
+        self.record_row(self.row_name(slot), RowChange::Changed, |row, storage| match moved {
             Some(moved) => {
                 row.record_edge(storage, from, edge, moved.iter().copied());
                 moved.clear();
@@ -191,7 +191,7 @@ impl Storage {
         first_sparse: usize,
         moved: Option<&mut MovedValues>,
     ) {
-        self.record_row(name, true, |row, storage| match moved {
+        self.record_row(name, RowChange::Removed, |row, storage| match moved {
             Some(moved) => {
                 row.record_removed(moved.iter().copied());
                 moved.clear();
@@ -205,23 +205,37 @@ impl Storage {
         });
     }
 
-    /// Records that an entity was moved to another world with all of its rows. In that world it is `new`.
-    pub(crate) fn record_departure(&mut self, entity: Entity, other: &Storage, new: Entity) {
-        self.if_recording((), |storage| storage.record_departed_rows(entity, other, new));
+    /// Records that an entity was moved to another world with all of its rows. In that world it is `new`. `old_slot` returns
+    /// the slot here of an extra row there.
+    pub(crate) fn record_departure(
+        &mut self,
+        entity: Entity,
+        other: &Storage,
+        new: Entity,
+        old_slot: impl Fn(Entity) -> Entity,
+    ) {
+        self.if_recording((), |storage| storage.record_departed_rows(entity, other, new, &old_slot));
     }
 
     #[cold]
     #[inline(never)]
-    fn record_departed_rows(&mut self, entity: Entity, other: &Storage, new: Entity) {
+    fn record_departed_rows(
+        &mut self,
+        entity: Entity,
+        other: &Storage,
+        new: Entity,
+        old_slot: &dyn Fn(Entity) -> Entity,
+    ) {
         let rows = other.extra_rows(new.index()).map(|(Row(slot), label)| (slot, Some(label)));
         for (slot, label) in rows.chain([(new, None)]) {
+            let name = if label.is_some() { old_slot(slot) } else { entity };
             let here = |id: ComponentId| self.components.known(other.components.info(id));
             let label = label.and_then(|label| {
                 let key = label.key(new);
                 Label::of(key.component.and_then(here), key.role)
             });
             let Ok(at) = other.try_location(slot) else { continue };
-            self.record_row(RowName { slot, owner: entity, label }, true, |row, storage| {
+            self.record_row(RowName { slot: name, owner: entity, label }, RowChange::Removed, |row, storage| {
                 let columns = other.tables[at.table as usize].columns.iter().map(|column| column.id);
                 let ids = columns.chain(other.sparse.storages_of(slot.index()).map(|sparse| sparse.id));
                 let here = |id: ComponentId| storage.components.known(other.components.info(id));
@@ -231,10 +245,14 @@ impl Storage {
     }
 
     /// Records events of one row, sorts them by phase, and passes them to the collectors.
-    fn record_row(&mut self, name: RowName, is_removed: bool, record: impl FnOnce(&mut RowRecorder<'_>, &Storage)) {
+    fn record_row(&mut self, name: RowName, change: RowChange, record: impl FnOnce(&mut RowRecorder<'_>, &Storage)) {
         let Some(mut recording) = self.journal.recording.take() else { return };
         let start = recording.entries.len();
-        record(&mut RowRecorder { recording: &mut recording, name }, self);
+        let mut row = RowRecorder { recording: &mut recording, name, change };
+        record(&mut row, self);
+        if row.is_unrecorded(start) {
+            row.push_always(Event::Row, ComponentId::ROW, ValuePtr::None);
+        }
         let Recording { entries, collectors, .. } = &mut *recording;
         entries[start..].sort_unstable_by_key(|entry| (entry.phase(), self.components.rank(entry.id)));
         if let Some(first) = entries.get_mut(start) {
@@ -243,7 +261,8 @@ impl Storage {
         if !collectors.is_empty() {
             let mut collected = self.journal.collected;
             for entry in &entries[start..] {
-                collectors.collect(entry, &mut collected, |id| !is_removed && self.has(entry.slot, id));
+                collectors
+                    .collect(entry, &mut collected, |id| change != RowChange::Removed && self.has(entry.slot, id));
             }
             self.journal.collected = collected;
         }
@@ -277,7 +296,7 @@ impl Storage {
                 Event::Set | Event::Removed => drop(links.insert(value, entry.old)),
                 // Earlier entries are about an earlier value.
                 Event::Added => drop(links.remove(&value)),
-                Event::Spawned | Event::Despawned => {}
+                Event::Spawned | Event::Despawned | Event::Row => {}
             }
         }
         links.clear();
@@ -341,6 +360,7 @@ impl Journal {
 struct RowRecorder<'a> {
     recording: &'a mut Recording,
     name: RowName,
+    change: RowChange,
 }
 
 impl RowRecorder<'_> {
@@ -354,7 +374,14 @@ impl RowRecorder<'_> {
     fn push_always(&mut self, event: Event, id: ComponentId, old: ValuePtr) {
         let entries = &mut self.recording.entries;
         debug_assert!(entries.len() < entries.capacity(), "entries are reserved");
-        entries.push(JournalEntry::new(self.name, event, id, old));
+        entries.push(JournalEntry::new(self.name, self.change, event, id, old));
+    }
+
+    /// Returns `true` if observers need an entry of a row that was spawned or removed, and there is none from `start` on.
+    fn is_unrecorded(&self, start: usize) -> bool {
+        self.recording.watch == Watch::Rows
+            && self.change != RowChange::Changed
+            && self.recording.entries.len() == start
     }
 
     /// Records what a move along an edge has changed. `displaced` are the components that lost a value, with its address.

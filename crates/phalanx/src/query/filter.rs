@@ -2,10 +2,11 @@
 #![allow(unsafe_code)]
 
 use super::access::RowConditions;
-use super::{Access, Added, AlignedStores, Candidate, Changed, ComponentFetch, Has, Mismatch, TableRef};
+use super::{Access, Added, AlignedStores, Candidate, Changed, ComponentFetch, Has, Mismatch, TableRef, Watched};
 use crate::bundle::all_tuples;
 use crate::change_detection::RunTicks;
 use crate::component::{Component, ComponentId, Components};
+use crate::journal::PastRow;
 use crate::layout::{Kind, Layout};
 use crate::signature::Signature;
 use core::fmt;
@@ -97,6 +98,18 @@ pub trait QueryFilter: 'static {
     /// `rows` is about a filter that passes no row that this one does not pass.
     #[doc(hidden)]
     unsafe fn conditions(_rows: &mut RowConditions) {}
+
+    /// Adds the components that the filter names, or refuses to be [observed](crate::World::observe).
+    #[doc(hidden)]
+    fn watch(watched: &mut Watched) {
+        watched.refuse::<Self>();
+    }
+
+    /// Returns `true` if a row passed before an operation. Called if the filter does not refuse to be observed.
+    #[doc(hidden)]
+    fn passed(_: &Self::State, _: PastRow<'_>) -> bool {
+        false
+    }
 
     /// Returns `true` if every row of these stores passes, as far as is known of all of them.
     #[doc(hidden)]
@@ -193,6 +206,12 @@ macro_rules! component_filters {
             unsafe fn conditions(rows: &mut RowConditions) {
                 rows.$condition::<C>();
             }
+            fn watch(watched: &mut Watched) {
+                watched.component::<C>();
+            }
+            fn passed(state: &ComponentId, row: PastRow<'_>) -> bool {
+                row.has(*state) == $has
+            }
             fn mismatch(state: &ComponentId, row: &Candidate<'_>) -> Option<Mismatch> {
                 (!Self::passes_row(state, row)).then(Mismatch::$mismatch::<C>)
             }
@@ -249,6 +268,12 @@ macro_rules! tuple_filter {
             unsafe fn conditions(rows: &mut RowConditions) {
                 *rows = RowConditions::all([$(RowConditions::of::<$name>()),*]);
             }
+            fn watch(watched: &mut Watched) {
+                $($name::watch(watched);)*
+            }
+            fn passed(($($name,)*): &Self::State, row: PastRow<'_>) -> bool {
+                true $(&& <$name as QueryFilter>::passed($name, row))*
+            }
             fn passes_all(($($name,)*): &Self::State, stores: &AlignedStores<'_>) -> bool {
                 true $(&& <$name as QueryFilter>::passes_all($name, stores))*
             }
@@ -280,6 +305,12 @@ macro_rules! tuple_filter {
             }
             unsafe fn conditions(rows: &mut RowConditions) {
                 *rows = RowConditions::any([$(RowConditions::of::<$name>()),*]);
+            }
+            fn watch(watched: &mut Watched) {
+                $($name::watch(watched);)*
+            }
+            fn passed(($($name,)*): &Self::State, row: PastRow<'_>) -> bool {
+                false $(|| <$name as QueryFilter>::passed($name, row))*
             }
             fn passes_all(($($name,)*): &Self::State, stores: &AlignedStores<'_>) -> bool {
                 false $(|| <$name as QueryFilter>::passes_all($name, stores))*

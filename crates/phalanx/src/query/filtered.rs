@@ -5,10 +5,11 @@
 
 use super::{
     Access, AlignedStores, Candidate, ItemRef, ItemRow, ItemRows, Mismatch, QueryData, QueryFilter, ReadOnlyQueryData,
-    TableRef, VisitedRow, WorldView,
+    TableRef, VisitedRow, Watched, WorldView,
 };
 use crate::change_detection::RunTicks;
 use crate::component::{ComponentId, Components};
+use crate::journal::PastRow;
 use crate::layout::Kind;
 use crate::signature::Signature;
 use crate::world::World;
@@ -111,6 +112,16 @@ unsafe impl<D: QueryData, F: QueryFilter> QueryData for Filtered<D, F> {
 
     fn mismatch((data, filter): &Self::State, row: &Candidate<'_>) -> Option<Mismatch> {
         D::mismatch(data, row).or_else(|| F::mismatch(filter, row))
+    }
+
+    fn watch(watched: &mut Watched) {
+        D::watch(watched);
+        F::watch(watched);
+    }
+
+    unsafe fn past<'w>((data, filter): &Self::State, row: PastRow<'w>) -> Option<D::Item<'w>> {
+        // SAFETY: the caller's contract is that of the data.
+        if F::passed(filter, row) { unsafe { D::past(data, row) } } else { None }
     }
 
     #[inline]

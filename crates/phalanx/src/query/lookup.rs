@@ -1,7 +1,7 @@
 //! Finding the item of one entity.
 #![allow(unsafe_code)]
 
-use super::{Candidate, Filtered, ItemRow, Mismatch, QueryData, QueryFilter, TableRef, VisitedRow};
+use super::{Candidate, Filtered, ItemRow, Mismatch, QueryData, QueryFilter, ReadOnlyQueryData, TableRef, VisitedRow};
 use crate::error::ComponentError;
 use crate::world::World;
 use phalanx_store::Entity;
@@ -62,6 +62,21 @@ pub(super) unsafe fn item_of<'w, D: QueryData, F: QueryFilter>(
             ItemRow::new(location.row as usize),
         )
     })
+}
+
+/// Returns the item of an entity, or of an extra row, if it is alive and matches. Unlike [`item_of`], it is not counted.
+///
+/// # Safety
+///
+/// The state is the world's, and the world is borrowed for `'w` as the query needs it.
+pub(super) unsafe fn find_item<'w, Q: ReadOnlyQueryData>(
+    world: &'w World,
+    state: &Q::State,
+    entity: Entity,
+) -> Option<Q::Item<'w>> {
+    let row = row_of(world, entity).ok()?;
+    // SAFETY: the state is the world's, by the caller's contract. The world is borrowed for `'w`, and the query only reads.
+    unsafe { Q::at(state, Q::view(state, world, None), row.item()) }
 }
 
 /// Returns `true` if an entity is alive and matches.

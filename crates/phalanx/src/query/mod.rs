@@ -174,6 +174,7 @@ mod tracking;
 mod tuples;
 mod usage;
 mod visited_row;
+mod watched;
 mod world_queries;
 
 #[doc(hidden)]
@@ -215,6 +216,12 @@ pub use tracking::TrackedState;
 pub use tracking::{Added, Changed};
 #[doc(hidden)]
 pub use visited_row::{ColumnPtr, ItemRef, ItemRow, ItemRows, VisitedRow, WorldView};
+pub(crate) use watched::ObservedQuery;
+#[doc(hidden)]
+pub use watched::Watched;
+
+#[doc(hidden)]
+pub use crate::journal::PastRow;
 
 use crate::component::Component;
 use crate::layout::Layout;

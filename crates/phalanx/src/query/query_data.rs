@@ -1,9 +1,10 @@
 //! What a query asks for.
 #![allow(unsafe_code)]
 
-use super::{Access, AlignedStores, Candidate, ItemRef, ItemRow, ItemRows, Mismatch, TableRef, VisitedRow};
+use super::{Access, AlignedStores, Candidate, ItemRef, ItemRow, ItemRows, Mismatch, TableRef, VisitedRow, Watched};
 use crate::change_detection::RunTicks;
 use crate::component::{ComponentId, Components};
+use crate::journal::PastRow;
 use crate::layout::Kind;
 use crate::signature::Signature;
 use crate::world::World;
@@ -129,6 +130,22 @@ pub unsafe trait QueryData {
     #[doc(hidden)]
     fn mismatch(state: &Self::State, row: &Candidate<'_>) -> Option<Mismatch> {
         (!Self::matches(state, row.signature())).then(|| Mismatch::Missing(core::any::type_name::<Self>()))
+    }
+
+    /// Adds the components that the data name, or refuses to be [observed](World::observe), as data that write do.
+    #[doc(hidden)]
+    fn watch(watched: &mut Watched) {
+        watched.refuse::<Self>();
+    }
+
+    /// Returns the item of a row as it was before an operation, if it matched. The row existed then.
+    ///
+    /// # Safety
+    ///
+    /// The state is that of the row's world. The displaced values of the operation are not dropped during `'w`.
+    #[doc(hidden)]
+    unsafe fn past<'w>(_: &Self::State, _: PastRow<'w>) -> Option<Self::Item<'w>> {
+        None
     }
 
     /// Resolves a table.

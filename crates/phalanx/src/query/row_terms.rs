@@ -5,9 +5,10 @@ use super::access::RowConditions;
 use super::visited_row::ColumnPtr;
 use super::{
     Access, AlignedStores, ItemRef, ItemRow, ItemRows, QueryData, QueryFilter, ReadOnlyQueryData, TableRef, VisitedRow,
-    WorldView,
+    Watched, WorldView,
 };
 use crate::component::{ComponentId, Components};
+use crate::journal::PastRow;
 use crate::rows::{Key, Label, Row};
 use crate::signature::Signature;
 use crate::storage::table::Table;
@@ -16,7 +17,7 @@ use core::fmt;
 use phalanx_store::Entity;
 
 macro_rules! row_terms {
-    ($($term:ident $fetch:ty, $chunk:ty, extra rows $extra:literal, $at:expr;)*) => {$(
+    ($($term:ident $fetch:ty, $chunk:ty, extra rows $extra:literal, $at:expr, $past:ident;)*) => {$(
         // SAFETY: it reads names of rows, which no query writes.
         unsafe impl QueryData for $term {
             type Static = $term;
@@ -38,6 +39,12 @@ macro_rules! row_terms {
 
             fn visits_extra_rows((): &()) -> bool {
                 $extra
+            }
+
+            fn watch(_: &mut Watched) {}
+
+            unsafe fn past<'w>((): &(), row: PastRow<'w>) -> Option<$term> {
+                Some(row.$past())
             }
 
             unsafe fn fetch((): &(), world: &World, table: u32) -> Self::Fetch {
@@ -79,9 +86,9 @@ macro_rules! row_terms {
     )*};
 }
 row_terms! {
-    Entity ColumnPtr<Entity>, &'w [Entity], extra rows false, owner_at;
-    Row ColumnPtr<Row>, &'w [Row], extra rows true, row_at;
-    Key KeyFetch, Keys<'w>, extra rows true, key_at;
+    Entity ColumnPtr<Entity>, &'w [Entity], extra rows false, owner_at, entity;
+    Row ColumnPtr<Row>, &'w [Row], extra rows true, row_at, row;
+    Key KeyFetch, Keys<'w>, extra rows true, key_at, key;
 }
 
 #[inline(always)]
@@ -258,6 +265,10 @@ macro_rules! row_filters {
             }
             fn passes((): &(), signature: &Signature) -> bool {
                 ($passes)(signature.has(ComponentId::ROW))
+            }
+            fn watch(_: &mut Watched) {}
+            fn passed((): &(), row: PastRow<'_>) -> bool {
+                ($passes)(row.is_extra())
             }
             fn passes_all((): &(), stores: &AlignedStores<'_>) -> bool {
                 ($all)(stores.extra)

@@ -3,10 +3,11 @@
 
 use super::{
     Access, AlignedStores, Candidate, ComponentFetch, ItemRef, ItemRow, ItemRows, Mismatch, QueryData,
-    ReadOnlyQueryData, TableRef, VisitedRow,
+    ReadOnlyQueryData, TableRef, VisitedRow, Watched,
 };
 use crate::change_detection::{RunTicks, Track, set_column_tick as set_lane_tick};
 use crate::component::{Component, ComponentId, Components};
+use crate::journal::PastRow;
 use crate::layout::{Kind, Layout};
 use crate::signature::Signature;
 use crate::world::World;
@@ -37,7 +38,10 @@ pub(super) fn set_column_tick(world: &World, id: ComponentId, table: Option<u32>
 }
 
 macro_rules! component_terms {
-    ($($term:ty, $static:ty, writes $writes:literal, $item:ident $get:ident, $chunk:ident $slice:ident;)*) => {$(
+    ($(
+        $term:ty, $static:ty, writes $writes:literal, $item:ident $get:ident, $chunk:ident $slice:ident
+        $(, past $past:ident)?;
+    )*) => {$(
         // SAFETY: it touches the component's columns, and names the component.
         unsafe impl<C: Component> QueryData for $term {
             type Static = $static;
@@ -81,6 +85,18 @@ macro_rules! component_terms {
             fn mismatch(state: &ComponentState, row: &Candidate<'_>) -> Option<Mismatch> {
                 (!row.has_type::<C>(state.id)).then(Mismatch::missing::<C>)
             }
+
+            $(
+                fn watch(watched: &mut Watched) {
+                    watched.component::<C>();
+                }
+
+                unsafe fn past<'w>(state: &ComponentState, row: PastRow<'w>) -> Option<Self::Item<'w>> {
+                    // SAFETY: the state is that of the row's world, and displaced values are not dropped, by the caller's
+                    // contract.
+                    unsafe { row.$past::<C>(state.id) }
+                }
+            )?
 
             #[inline]
             unsafe fn fetch(state: &ComponentState, world: &World, table: u32) -> Self::Fetch {
@@ -131,7 +147,7 @@ macro_rules! component_terms {
     )*};
 }
 component_terms! {
-    &C, &'static C, writes false, Ref get, Slice slice;
+    &C, &'static C, writes false, Ref get, Slice slice, past get;
     &mut C, &'static mut C, writes true, Mut get_mut, SliceMut slice_mut;
 }
 
@@ -174,6 +190,15 @@ unsafe impl<T: QueryData> QueryData for Option<T> {
         if T::TRACKS_CHANGES && table.is_none_or(|table| TableRef { world, table }.matches::<T>(state)) {
             T::set_column_ticks(state, world, table);
         }
+    }
+
+    fn watch(watched: &mut Watched) {
+        T::watch(watched);
+    }
+
+    unsafe fn past<'w>(state: &T::State, row: PastRow<'w>) -> Option<Self::Item<'w>> {
+        // SAFETY: the caller's contract is that of the term.
+        Some(unsafe { T::past(state, row) })
     }
 
     unsafe fn fetch(state: &T::State, world: &World, table: u32) -> Self::Fetch {
@@ -238,6 +263,14 @@ unsafe impl<C: Component> QueryData for Has<C> {
 
     fn matches(_: &ComponentId, _: &Signature) -> bool {
         true
+    }
+
+    fn watch(watched: &mut Watched) {
+        watched.component::<C>();
+    }
+
+    unsafe fn past<'w>(state: &ComponentId, row: PastRow<'w>) -> Option<bool> {
+        Some(row.has(*state))
     }
 
     unsafe fn fetch(state: &ComponentId, world: &World, table: u32) -> bool {

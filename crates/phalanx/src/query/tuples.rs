@@ -4,10 +4,11 @@
 use super::filter::members;
 use super::{
     Access, AlignedStores, Candidate, ItemRef, ItemRow, ItemRows, Mismatch, Or, QueryData, ReadOnlyQueryData, TableRef,
-    VisitedRow,
+    VisitedRow, Watched,
 };
 use crate::change_detection::RunTicks;
 use crate::component::{ComponentId, Components};
+use crate::journal::PastRow;
 use crate::layout::Kind;
 use crate::signature::Signature;
 use crate::world::World;
@@ -48,6 +49,15 @@ macro_rules! tuple_query {
 
             fn mismatch(($($name,)*): &Self::State, row: &Candidate<'_>) -> Option<Mismatch> {
                 None$(.or_else(|| <$name as QueryData>::mismatch($name, row)))*
+            }
+
+            fn watch(watched: &mut Watched) {
+                $($name::watch(watched);)*
+            }
+
+            unsafe fn past<'w>(state: &Self::State, row: PastRow<'w>) -> Option<Self::Item<'w>> {
+                // SAFETY: the caller's contract is that of the members.
+                unsafe { Some(($(<$name as QueryData>::past(&state.$n, row)?,)*)) }
             }
 
             #[inline]
@@ -118,6 +128,16 @@ macro_rules! tuple_query {
 
             fn set_column_ticks(state: &Self::State, world: &World, table: Option<u32>) {
                 <($(Option<$name>,)*) as QueryData>::set_column_ticks(state, world, table);
+            }
+
+            fn watch(watched: &mut Watched) {
+                $($name::watch(watched);)*
+            }
+
+            unsafe fn past<'w>(state: &Self::State, row: PastRow<'w>) -> Option<Self::Item<'w>> {
+                // SAFETY: the caller's contract is that of a tuple of options.
+                let items = unsafe { <($(Option<$name>,)*) as QueryData>::past(state, row)? };
+                (false $(|| items.$n.is_some())*).then_some(items)
             }
 
             unsafe fn fetch(state: &Self::State, world: &World, table: u32) -> Self::Fetch {

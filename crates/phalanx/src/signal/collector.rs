@@ -1,16 +1,18 @@
 //! [`CollectorBuilder`], and the methods of [`Collector`].
 
+use super::ChangeReader;
 use super::deferred::stop_if_unused;
 use crate::alloc::unwrap_alloc;
 use crate::component::{Component, ComponentId};
-use crate::journal::{Collector, CollectorState, Condition, Event};
+use crate::journal::{ChangeLog, Collector, CollectorState, Collectors, Condition, Event};
 use crate::seeded::NumberMap;
 use crate::world::World;
 use core::fmt;
 use core::sync::atomic::{AtomicU64, Ordering};
 use phalanx_store::Entity;
 
-/// Builds a [`Collector`], created by [`World::collector`]. An entity is collected when one of the conditions is met.
+/// Builds a [`Collector`] or a [`ChangeReader`], created by [`World::collector`]. An entity is collected when one of the
+/// conditions is met.
 pub struct CollectorBuilder<'w> {
     world: &'w mut World,
     conditions: Vec<Condition>,
@@ -93,15 +95,50 @@ impl CollectorBuilder<'_> {
     pub fn build(self) -> Collector {
         static COLLECTORS: AtomicU64 = AtomicU64::new(0);
         let handle = Collector(COLLECTORS.fetch_add(1, Ordering::Relaxed));
+        self.connect(|collectors, conditions| {
+            let (entities, seen) = (Vec::new(), NumberMap::default());
+            collectors.list.push(CollectorState { handle, conditions, entities, seen });
+        });
+        handle
+    }
+
+    /// Creates a reader instead of a collector. It reads every event that meets a condition, from now on.
+    ///
+    /// ```
+    /// use phalanx::{Component, World};
+    ///
+    /// #[derive(Component)]
+    /// struct Shield;
+    ///
+    /// let mut world = World::new();
+    /// let mut lost = world.collector().removed::<Shield>().build_reader();
+    /// let mut lost_too = world.collector().removed::<Shield>().build_reader();
+    /// let [ann, bob] = [world.spawn(Shield), world.spawn(Shield)];
+    /// world.remove::<Shield>(bob)?;
+    /// assert_eq!(lost.read(&world), [bob]);
+    /// world.despawn(ann)?;
+    /// assert_eq!(lost.read(&world), [ann]);
+    /// assert_eq!(lost_too.read(&world), [bob, ann]);
+    /// assert_eq!(lost_too.read(&world), []);
+    /// # Ok::<(), phalanx::NoSuchEntity>(())
+    /// ```
+    #[doc(alias = "RemovedComponents")]
+    pub fn build_reader(self) -> ChangeReader {
+        let reader = ChangeReader::new();
+        let read = reader.read_count().clone();
+        self.connect(|collectors, conditions| collectors.logs.push(ChangeLog::new(conditions, read)));
+        reader
+    }
+
+    /// Adds a collector or a reader with these conditions to the world.
+    fn connect(self, add: impl FnOnce(&mut Collectors, Vec<Condition>)) {
         let World { storage, observers, .. } = self.world;
         let recording = storage.journal.recording.get_or_insert_default();
         for condition in &self.conditions {
             unwrap_alloc(recording.try_cover(condition.id));
         }
-        let (entities, seen) = (Vec::new(), NumberMap::default());
-        recording.collectors.list.push(CollectorState { handle, conditions: self.conditions, entities, seen });
+        add(&mut recording.collectors, self.conditions);
         observers.subscribe(recording);
-        handle
     }
 }
 
@@ -117,6 +154,9 @@ impl World {
     /// A change of an extra row counts for its entity; `with` and `without` are about the row that changed. Collectors run while
     /// an operation is committed, so a panic of a listener loses nothing. What was collected in a time that the world [went
     /// back over](crate::signal#back-in-time) is dropped.
+    ///
+    /// A collector lists each entity once, and draining it needs an exclusive world. A [reader](CollectorBuilder::build_reader)
+    /// lists every event, and needs a shared world only.
     ///
     /// ```
     /// use phalanx::{Component, World};

@@ -25,6 +25,11 @@ pub(crate) fn apply_deferred(world: &mut World) {
 /// Stops recording if there are no listeners, collectors or deferred commands.
 pub(super) fn stop_if_unused(world: &mut World) {
     let journal = &mut world.storage.journal;
+    if let Some(recording) = &mut journal.recording
+        && recording.collectors.remove_dropped()
+    {
+        world.observers.subscribe(recording);
+    }
     let has_collectors = journal.recording.as_deref().is_none_or(|recording| !recording.collectors.is_empty());
     let is_unused = !has_collectors && world.observers.is_unused() && journal.deferrals == 0;
     if is_unused && !apply_scope::contains(world) {

@@ -3,7 +3,7 @@
 use super::listener::{EventArgs, Listeners};
 use super::{Observers, apply_deferred};
 use crate::commands::CommandBuffer;
-use crate::journal::{Event, Journal, JournalEntry, ValuePtr};
+use crate::journal::{Event, Journal, JournalEntry, PastRow, ValuePtr};
 use crate::world::World;
 use core::any::Any;
 use core::ops::Range;
@@ -102,6 +102,7 @@ impl Dispatch {
         if recording.entries.is_empty() {
             return None;
         }
+        recording.link_rows();
         journal.is_dispatching = true;
         Some(Dispatch {
             listeners: core::mem::take(&mut observers.listeners),
@@ -115,12 +116,19 @@ impl Dispatch {
         // A listener has only shared access, so a panic leaves the world consistent.
         let outcome = catch_unwind(AssertUnwindSafe(|| {
             let Dispatch { listeners, entries, commands } = self;
-            let mut at = 0;
+            let (mut at, mut first) = (0, 0);
             while at < entries.len() {
+                if entries[at].starts {
+                    first = at;
+                }
                 let phase = entries[at].phase();
                 let more = entries[at + 1..].iter().take_while(|entry| !entry.starts && entry.phase() == phase).count();
                 listeners.call(world, entries, at..at + 1 + more, commands);
                 at += 1 + more;
+                // After the last change of a row. Without observers, no entry is marked.
+                if entries[first].is_last && entries.get(at).is_none_or(|next| next.starts) {
+                    listeners.call_observers(world, entries, first, commands);
+                }
             }
         }));
         let Err(panic) = outcome else { return DispatchOutcome::Called };
@@ -170,6 +178,19 @@ impl Listeners {
                 (list[first].call)(EventArgs { entry, new, row }, world, commands);
             }
             called = Some(id);
+        }
+    }
+}
+
+impl Listeners {
+    /// Calls the observers of a row whose last change begins at `last`: those of queries that it leaves, then those of queries
+    /// that it enters, each in the order of their connection.
+    fn call_observers(&mut self, world: &World, entries: &[JournalEntry], last: usize, commands: &mut CommandBuffer) {
+        let row = PastRow::new(&world.storage, entries, last);
+        for observer in self.left.iter_mut().chain(&mut self.entered) {
+            if observer.is_concerned(row) {
+                (observer.call)(row, world, commands);
+            }
         }
     }
 }

@@ -3,6 +3,7 @@
 
 use crate::component::Component;
 use crate::journal::JournalEntry;
+use crate::query::ReadOnlyQueryData;
 use crate::rows::Key;
 use crate::world::{Ref, World};
 use core::fmt;
@@ -53,23 +54,47 @@ pub struct Despawned<'a> {
     pub row: DespawnedRow<'a>,
 }
 
+/// A row matches a query that it did not match: the event of [`ObserverBuilder::on_enter`](super::ObserverBuilder::on_enter).
+pub struct Entered<'a, D: ReadOnlyQueryData> {
+    /// The entity that the row belongs to.
+    pub entity: Entity,
+    pub(super) key: Key,
+    /// The data of the row.
+    pub item: D::Item<'a>,
+}
+
+/// A row matches a query no more: the event of [`ObserverBuilder::on_leave`](super::ObserverBuilder::on_leave).
+pub struct Left<'a, D: ReadOnlyQueryData> {
+    /// The entity that the row belongs to. It may have been despawned.
+    pub entity: Entity,
+    pub(super) key: Key,
+    /// The data of the row, as they were before the operation.
+    pub item: D::Item<'a>,
+}
+
 macro_rules! keyed {
-    ($($name:ident)*) => {$(
-        impl<C: Component> $name<'_, C> {
+    ($($name:ident of $bound:ident,)*) => {$(
+        impl<C: $bound> $name<'_, C> {
             /// Returns the key of the row, which is the main row or an extra row.
             pub fn key(&self) -> Key {
                 self.key
             }
         }
 
-        impl<C: Component> fmt::Debug for $name<'_, C> {
+        impl<C: $bound> fmt::Debug for $name<'_, C> {
             fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 write!(f, "{}({}, {})", stringify!($name), self.key, core::any::type_name::<C>())
             }
         }
     )*};
 }
-keyed!(Added Set Removed);
+keyed! {
+    Added of Component,
+    Set of Component,
+    Removed of Component,
+    Entered of ReadOnlyQueryData,
+    Left of ReadOnlyQueryData,
+}
 
 /// The components that an entity had when it was despawned.
 #[derive(Clone, Copy)]

@@ -2,6 +2,7 @@
 #![allow(unsafe_code)]
 
 use super::deferred::stop_if_unused;
+use super::observer::Observer;
 use super::observers::KEPT_ERRORS;
 use super::{Added, Despawned, DespawnedRow, Removed, Set, Spawned};
 use crate::alloc::{try_reserve, try_reserve_at, unwrap_alloc};
@@ -16,6 +17,14 @@ use phalanx_store::AllocError;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[doc(alias = "Observer")]
 pub struct ListenerId(u64);
+
+impl ListenerId {
+    /// Returns a new id, greater than all before it.
+    pub(super) fn next() -> ListenerId {
+        static LISTENERS: AtomicU64 = AtomicU64::new(0);
+        ListenerId(LISTENERS.fetch_add(1, Ordering::Relaxed))
+    }
+}
 
 /// The arguments of a call of a listener, before they are given types.
 pub(super) struct EventArgs<'a> {
@@ -41,6 +50,10 @@ pub(super) struct Listeners {
     pub(super) despawned: Vec<Listener>,
     /// By component: those of `added`, `set` and `removed`.
     pub(super) by_component: Vec<[Vec<Listener>; 3]>,
+    /// The observers of queries that rows enter.
+    pub(super) entered: Vec<Observer>,
+    /// The observers of queries that rows leave.
+    pub(super) left: Vec<Observer>,
 }
 
 impl Listeners {
@@ -52,6 +65,7 @@ impl Listeners {
             Event::Added => 0,
             Event::Set => 1,
             Event::Removed => 2,
+            Event::Row => return None,
         };
         self.by_component.get_mut(id.index()).map(|lists| &mut lists[at])
     }
@@ -61,15 +75,22 @@ impl Listeners {
         self.by_component.iter().flatten().chain([&self.spawned, &self.despawned])
     }
 
+    /// Iterates over all observers of queries.
+    pub(super) fn observers(&self) -> impl Iterator<Item = &Observer> {
+        self.left.iter().chain(&self.entered)
+    }
+
     /// Returns `true` if there are no listeners.
     pub(super) fn is_empty(&self) -> bool {
-        self.lists().all(Vec::is_empty)
+        self.lists().all(Vec::is_empty) && self.observers().next().is_none()
     }
 
     /// Returns the bytes held from the allocator, without what listeners hold themselves.
     pub(super) fn bytes(&self) -> usize {
         self.lists().map(|list| list.capacity() * size_of::<Listener>()).sum::<usize>()
             + self.by_component.capacity() * size_of::<[Vec<Listener>; 3]>()
+            + (self.entered.capacity() + self.left.capacity()) * size_of::<Observer>()
+            + self.observers().map(Observer::bytes).sum::<usize>()
     }
 
     /// Creates the lists of a component.
@@ -81,13 +102,26 @@ impl Listeners {
     }
 
     /// Removes a listener from its list.
-    fn remove(&mut self, id: ListenerId) -> Option<Listener> {
+    fn remove(&mut self, id: ListenerId) -> Option<Disconnected> {
         let mut lists = self.by_component.iter_mut().flatten().chain([&mut self.spawned, &mut self.despawned]);
-        lists.find_map(|list| {
+        let listener = lists.find_map(|list| {
             let at = list.iter().position(|listener| listener.id == id)?;
-            Some(list.remove(at))
+            Some(Disconnected::Listener(list.remove(at)))
+        });
+        listener.or_else(|| {
+            [&mut self.left, &mut self.entered].into_iter().find_map(|list| {
+                let at = list.iter().position(|observer| observer.id == id)?;
+                Some(Disconnected::Observer(list.remove(at)))
+            })
         })
     }
+}
+
+/// A listener or an observer that was removed from its list. Only its drop matters.
+#[allow(dead_code)]
+enum Disconnected {
+    Listener(Listener),
+    Observer(Observer),
 }
 
 /// Connects a listener.
@@ -97,8 +131,7 @@ fn connect(
     component: ComponentId,
     call: impl FnMut(EventArgs<'_>, &World, &mut CommandBuffer) + Send + Sync + 'static,
 ) -> ListenerId {
-    static LISTENERS: AtomicU64 = AtomicU64::new(0);
-    let id = ListenerId(LISTENERS.fetch_add(1, Ordering::Relaxed));
+    let id = ListenerId::next();
     let call: Call = Box::new(call);
     let (recording, observers) = (world.storage.journal.recording.get_or_insert_default(), &mut world.observers);
     unwrap_alloc(recording.try_cover(component));

@@ -1,4 +1,4 @@
-//! Signals: the changes of a world, dispatched to listeners and listed by collectors.
+//! Signals: the changes of a world, dispatched to listeners and observers, and listed by collectors and readers.
 //!
 //! ```
 //! use phalanx::{Component, World};
@@ -33,6 +33,9 @@
 //! 2. The events of one row come in the order `spawned`, `added` and `set`, `removed`, `despawned`. Extra rows of a new entity
 //!    follow its main row, and those of a despawned entity precede it. Both are in the order of their creation.
 //! 3. Within each of these steps, listeners are called in the order in which they were connected, for whatever component.
+//! 4. The [observers](#observers-of-queries) of a row are called after all other events of the row: after those of its last
+//!    change, if an operation changes it several times. First come the queries that it leaves, then those that it enters, each
+//!    in the order of connection. Then the next row follows.
 //!
 //! So the order depends only on the operation and on the order of connections. It does not depend on which component was
 //! used first.
@@ -51,6 +54,29 @@
 //! Writing through `&mut` access, by [`get_mut`](World::get_mut) or by a query, is not an event. Neither is the drop of the
 //! world. Each command of a segment has its own events, with the value that it inserted, even if a later command has
 //! replaced that value. The world that listeners see is the one after the whole segment.
+//!
+//! # Observers of queries
+//!
+//! [`World::observe`] connects functions to a query, with [`on_enter`](ObserverBuilder::on_enter) and
+//! [`on_leave`](ObserverBuilder::on_leave). They are listeners, and everything on this page holds for them too.
+//!
+//! - A row *enters* a query if it matches after an operation and did not match before it. It *leaves* if it matched before and
+//!   does not match after. Its observers are called once for an operation.
+//! - What happens between the beginning and the end of an operation does not count. A row whose component is removed and inserted
+//!   again within one segment of commands neither leaves nor enters. Neither does an entity that is spawned and despawned within one
+//!   segment.
+//! - Rows are those that the query visits: main rows, and [extra rows](crate::query#extra-rows) if it asks for them. A row that is
+//!   removed and added again under the same key is another row.
+//! - The item of `on_enter` has the values after the operation. The item of `on_leave` has the values before it, for every term:
+//!   removed and replaced values are not dropped yet, and the others have not changed.
+//! - Queries must depend on nothing but the components that a row has. [`Changed`](crate::Changed), [`Added`](crate::Added) and filters
+//!   of other crates are refused by a panic.
+//!
+//! A rollback has no events, and neither has `Registry::merge_silent`. A row that matches by one of these may leave without having
+//! entered.
+//!
+//! An observer is called only when a row may have begun or ceased to match. Each change of a row that concerns a component of
+//! the query costs a lookup for each observer. Replacing a value calls no observer.
 //!
 //! # Changes by listeners
 //!
@@ -77,29 +103,34 @@
 //!
 //! # Which world
 //!
-//! Listeners and collectors belong to one world, and stay when it is compacted. A clone of the world has none, and neither has
-//! one that was loaded.
+//! Listeners, collectors and readers belong to one world, and stay when it is compacted. A clone of the world has none, and
+//! neither has one that was loaded.
 //!
 //! # Back in time
 //!
-//! Listeners and collectors stay when a world goes [back in time](crate::timeline). The rollback itself has no events. Afterwards a
-//! collector holds what it held at the checkpoint or frame, without what was drained since. What it has collected since is
-//! removed. A [delta](World::apply_delta) does not say which time it discards, so it empties all collectors.
+//! Listeners and collectors stay when a world goes [back in time](crate::timeline). The rollback itself has no events, so no row
+//! enters or leaves a query by it. Afterwards a collector holds what it held at the checkpoint or frame, without what was drained
+//! since. What it has collected since is removed. The same holds for [readers](ChangeReader). A [delta](World::apply_delta) does not
+//! say which time it discards, so it empties all collectors and readers.
 
 pub(crate) mod apply_scope;
+mod change_reader;
 mod collector;
 mod deferred;
 mod dispatch;
 mod event;
 mod listener;
+mod observer;
 mod observers;
 
 pub use crate::journal::Collector;
+pub use change_reader::ChangeReader;
 pub use collector::CollectorBuilder;
 pub(crate) use deferred::apply_deferred;
 pub(crate) use dispatch::{Dispatch, dispatch_catch};
-pub use event::{Added, Despawned, DespawnedRow, Removed, Set, Spawned};
+pub use event::{Added, Despawned, DespawnedRow, Entered, Left, Removed, Set, Spawned};
 pub use listener::ListenerId;
+pub use observer::ObserverBuilder;
 pub(crate) use observers::Observers;
 
 #[cfg(doc)]

@@ -2,7 +2,7 @@
 
 use super::listener::Listeners;
 use crate::commands::{CommandBuffer, CommandError};
-use crate::journal::Recording;
+use crate::journal::{Recording, Watch};
 use core::fmt;
 
 /// The listeners of a world, and what they have recorded.
@@ -36,9 +36,11 @@ impl Observers {
 
     /// Determines what the journal records, when a listener or a collector was connected or removed.
     pub(super) fn subscribe(&self, recording: &mut Recording) {
-        let Listeners { spawned, despawned, by_component } = &self.listeners;
-        recording.set_watched(!spawned.is_empty(), !despawned.is_empty(), |id| {
+        let Listeners { spawned, despawned, by_component, .. } = &self.listeners;
+        let watch = self.listeners.observers().map(|observer| observer.watch).max();
+        recording.set_watched(!spawned.is_empty(), !despawned.is_empty(), watch.unwrap_or(Watch::Nothing), |id| {
             by_component.get(id).is_some_and(|lists| lists.iter().any(|list| !list.is_empty()))
+                || self.listeners.observers().any(|observer| observer.names(id))
         });
     }
 

@@ -22,7 +22,7 @@ pub struct Memory {
     pub sparse: Vec<SparseMemory>,
     /// Presence bits: 8 bytes a slot for each 64 pools, and the lists that lead from components to their storages.
     pub masks: usize,
-    /// Listeners and collectors, without what the listeners allocate themselves.
+    /// Listeners, collectors and readers, without what the listeners allocate themselves.
     pub signals: usize,
 }
 

@@ -94,6 +94,8 @@ impl<'a> Transfer<'a> {
         let count = self.from.extra_rows(entity.index()).count() + 1;
         let (mut leaving, mut passages) = (try_vec::<Leaving>(count)?, try_vec::<Passage>(count)?);
         let (mut pairs, mut arrived) = (try_vec(1)?, try_vec(count)?);
+        // Only the journal needs them.
+        let mut slots = try_vec::<(Entity, Entity)>(if self.from.journal.is_active() { count - 1 } else { 0 })?;
         for (Row(slot), label) in self.from.extra_rows(entity.index()) {
             let label = Some(adopt_label(self.from, self.to, label)?);
             leaving.push(Leaving { slot, label, passage: find_passage(self.from, self.to, &mut passages, slot)? });
@@ -128,7 +130,10 @@ impl<'a> Transfer<'a> {
                 self.copy(passage, at.row, 1);
                 match label {
                     Some(label) => {
-                        _ = self.to.spawn_extra_row::<false>(Reserved::new(), new, label, passage.target, &[])
+                        let row = self.to.spawn_extra_row::<false>(Reserved::new(), new, label, passage.target, &[]);
+                        if self.from.journal.is_active() {
+                            slots.push((row.0, slot));
+                        }
                     }
                     None => self.to.spawn_row_of::<false>(Reserved::new(), new, passage.target, &[]),
                 }
@@ -141,7 +146,7 @@ impl<'a> Transfer<'a> {
         for &(table, row) in &arrived {
             self.to.tables[table as usize].set_added_ticks(row..row + 1, self.to.tick());
         }
-        self.finish(&map, &sparse);
+        self.finish(&map, slots, &sparse);
         arrived.into_iter().for_each(|(table, row)| self.to.map_entities(&map, table, row..row + 1));
         Ok(new)
     }
@@ -164,6 +169,8 @@ impl<'a> Transfer<'a> {
             }
         }
         let (mut pairs, mut slots) = (try_vec(count)?, try_vec(extra)?);
+        // Only the journal needs them.
+        let mut old_slots = try_vec::<(Entity, Entity)>(if self.from.journal.is_active() { extra } else { 0 })?;
         let mut arrived = try_vec::<(u32, Range<u32>)>(passages.len())?;
         self.reserve_rows(&passages, count + extra, self.from.rows.first.len())?;
         let sparse = self.reserve_all_sparse(&passages)?;
@@ -196,7 +203,10 @@ impl<'a> Transfer<'a> {
         }
         let (map, slots) = (EntityMap::of(pairs), EntityMap::of(slots));
         self.move_extra_rows(&map, &slots, &arrived, labels);
-        self.finish(&map, &sparse);
+        if self.from.journal.is_active() {
+            old_slots.extend(slots.iter().map(|(old, new)| (new, old)));
+        }
+        self.finish(&map, old_slots, &sparse);
         for (table, rows) in arrived {
             self.to.map_entities(&map, table, rows);
         }
@@ -310,13 +320,17 @@ impl<'a> Transfer<'a> {
     }
 
     /// Commits the sparse values that have arrived, records the moves in both journals, and maps the entities in sparse values.
-    fn finish(&mut self, map: &EntityMap, sparse: &Arrivals) {
+    ///
+    /// `slots` are those of the extra rows there, each with its slot here.
+    fn finish(&mut self, map: &EntityMap, mut slots: Vec<(Entity, Entity)>, sparse: &Arrivals) {
         // SAFETY: the values were moved in, and their slots are alive.
         unsafe { self.to.receive(sparse) };
         self.from.restructured();
         self.to.restructured();
+        slots.sort_unstable();
+        let old_slot = |new: Entity| slots.binary_search_by_key(&new, |(new, _)| *new).map_or(new, |at| slots[at].1);
         for (old, new) in map.iter() {
-            self.from.record_departure(old, self.to, new);
+            self.from.record_departure(old, self.to, new, old_slot);
             self.to.record_spawn_with_rows(new);
         }
         self.to.map_sparse_entities(map, sparse);

@@ -99,6 +99,8 @@ pub(crate) struct Engine<'t> {
     key: u32,
     /// What listeners hear, if there are any.
     heard: Option<Arc<Heard>>,
+    /// For each query and each kind of rows, the rows that observers have seen enter and not leave.
+    matched: Vec<BTreeSet<Key>>,
     /// A listener has panicked: not everything was heard.
     deaf: bool,
 }
@@ -113,8 +115,11 @@ impl<'t> Engine<'t> {
         let heard = listens.then(Heard::new);
         if let Some(heard) = &heard {
             listen(&mut world, heard);
+            let ways = SEARCHES.iter().flat_map(|search| &search.ways);
+            ways.enumerate().for_each(|(number, ways)| (ways.observe)(&mut world, number, heard));
         }
-        Engine { world, model: Model::default(), tally, all: Vec::new(), key: 1, heard, deaf: false }
+        let (model, matched) = (Model::default(), vec![BTreeSet::new(); SEARCHES.len() * 3]);
+        Engine { world, model, tally, all: Vec::new(), key: 1, heard, matched, deaf: false }
     }
 
     /// Carries out a whole program.
@@ -509,7 +514,31 @@ impl<'t> Engine<'t> {
                 false => assert_eq!(heard.count(kind), there, "signals of {name}"),
             }
         }
+        self.check_matches();
         self.deaf = false;
+    }
+
+    /// The rows that have entered a query and not left it are those that match.
+    fn check_matches(&mut self) {
+        let Some(heard) = &self.heard else { return };
+        for (number, enters, key) in heard.take_matches() {
+            let matched = &mut self.matched[number];
+            let is_news = if enters { matched.insert(key) } else { matched.remove(&key) };
+            assert!(is_news || self.deaf, "{key} enters ({enters}) query {number} twice");
+        }
+        let main = self.model.entities.iter().map(|(entity, bag)| (Key::main(*entity), bag));
+        let extra = self.model.rows.iter().map(|((owner, role), bag)| (Key::main(*owner).with_role(Role(*role)), bag));
+        let all: Vec<(Key, &Bag)> = main.chain(extra).collect();
+        for (number, matched) in self.matched.iter_mut().enumerate() {
+            let (search, kind) = (&SEARCHES[number / 3], number % 3);
+            let visits = |key: &Key| kind == 2 || key.is_main() == (kind == 0);
+            let finds = |(key, bag): &&(Key, &Bag)| visits(key) && (search.finds)(&bag[..]);
+            let right: BTreeSet<Key> = all.iter().filter(finds).map(|(key, _)| *key).collect();
+            match self.deaf {
+                true => *matched = right,
+                false => assert_eq!(*matched, right, "observers of query {number}"),
+            }
+        }
     }
 
     /// Compares groups and queries: who is in them, each row once. Extra rows are in no group, and a query finds them if it

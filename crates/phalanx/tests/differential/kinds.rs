@@ -3,8 +3,8 @@
 use phalanx::store::Entity;
 use phalanx::{Bundle, BundleBuilder, CommandBuffer, Component, Key, RowError, StructuralError, World};
 use phalanx_testkit::{Counted, Tally};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::{Arc, Mutex};
 
 /// What a component of the test can do.
 pub(crate) trait Kind: Component {
@@ -137,18 +137,39 @@ pub(crate) struct Heard {
     counts: [AtomicI64; KINDS],
     /// The call that panics; none, if it is zero.
     fuse: AtomicI64,
+    /// The rows that have entered and left queries, by the number of the query.
+    matches: Mutex<Vec<(usize, bool, Key)>>,
 }
+
+/// How many rows may enter and leave queries between two checks.
+const MATCHES: usize = 1 << 14;
 
 impl Heard {
     pub(crate) fn new() -> Arc<Heard> {
-        Arc::new(Heard { counts: [const { AtomicI64::new(0) }; KINDS], fuse: AtomicI64::new(0) })
+        let (counts, matches) = ([const { AtomicI64::new(0) }; KINDS], Vec::with_capacity(MATCHES).into());
+        Arc::new(Heard { counts, fuse: AtomicI64::new(0), matches })
     }
 
     fn note(&self, kind: usize, change: i64) {
         self.counts[kind].fetch_add(change, Ordering::Relaxed);
+        self.burn();
+    }
+
+    fn burn(&self) {
         if self.fuse.fetch_sub(1, Ordering::Relaxed) == 1 {
             std::panic::panic_any(ListenerPanicked);
         }
+    }
+
+    /// Notes that a row enters or leaves a query. (The list has capacity: memory may be failing.)
+    pub(crate) fn note_match(&self, query: usize, enters: bool, key: Key) {
+        self.matches.lock().unwrap().push((query, enters, key));
+        self.burn();
+    }
+
+    /// Takes what was noted of queries.
+    pub(crate) fn take_matches(&self) -> Vec<(usize, bool, Key)> {
+        self.matches.lock().unwrap().drain(..).collect()
     }
 
     /// Orders a panic at the n-th call.

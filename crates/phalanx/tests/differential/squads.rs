@@ -1,11 +1,12 @@
 //! The groups and queries of the differential test.
 
-use super::kinds::{Extra, Kind, Late, Line, Mark, Mini, Pool, Quick, Seen, Small, Table, Tag};
+use super::kinds::{Extra, Heard, Kind, Late, Line, Mark, Mini, Pool, Quick, Seen, Small, Table, Tag};
 use core::cmp::Reverse;
 use phalanx::group::{GroupError, GroupSpec, Observed, Owned};
 use phalanx::query::{AllRows, ExtraRows};
 use phalanx::store::Entity;
 use phalanx::{Has, Or, PoolMut, Removal, With, Without, World};
+use std::sync::Arc;
 
 /// A group: whom it is of, and what can be done with it.
 pub(crate) struct Squad {
@@ -65,6 +66,8 @@ pub(crate) struct Search {
 pub(crate) struct Ways {
     pub(crate) shared: fn(&World) -> Vec<Entity>,
     pub(crate) exclusive: fn(&mut World) -> Vec<Entity>,
+    /// Observes it under a number.
+    pub(crate) observe: fn(&mut World, usize, &Arc<Heard>),
 }
 
 macro_rules! ways {
@@ -75,6 +78,17 @@ macro_rules! ways {
                 let mut found = Vec::new();
                 world.query_filtered_mut::<(Entity, $query), $filter>().for_each(|(e, _)| found.push(e));
                 found
+            },
+            observe: |world, number, heard| {
+                let (enter, leave) = (heard.clone(), heard.clone());
+                world.observe::<(Entity, $query), $filter>().on_enter(move |event, world, _| {
+                    assert!(world.contains(event.entity) && event.item.0 == event.entity);
+                    enter.note_match(number, true, event.key());
+                });
+                world.observe::<(Entity, $query), $filter>().on_leave(move |event, _, _| {
+                    assert_eq!(event.item.0, event.entity);
+                    leave.note_match(number, false, event.key());
+                });
             },
         }
     };

@@ -9,9 +9,12 @@ mod collector;
 mod listener;
 mod memory;
 mod model;
+mod observer;
 mod panics;
 mod parts;
+mod reader;
 mod same;
+mod watchers;
 
 #[global_allocator]
 static ALLOCATOR: phalanx_testkit::Allocator = phalanx_testkit::Allocator::new();

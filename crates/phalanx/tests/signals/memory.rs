@@ -1,7 +1,8 @@
 //! Failed allocations: an error, and no listener is called.
 
 use crate::parts::*;
-use phalanx::{Collector, CommandBuffer, Entity, Key, Role, StructuralError, With, World};
+use phalanx::signal::ChangeReader;
+use phalanx::{Collector, CommandBuffer, Entity, Key, Role, StructuralError, With, Without, World};
 use phalanx_testkit::AllocationSweep;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -10,6 +11,7 @@ struct Test {
     world: World,
     entities: Vec<Entity>,
     collector: Collector,
+    reader: ChangeReader,
     calls: Arc<AtomicU64>,
     commands: CommandBuffer,
     /// One without values that allocate when they are cloned.
@@ -38,8 +40,22 @@ fn set_up() -> Test {
         })*};
     }
     listen! { Plain Owned Split Void Pooled PooledBox PooledVoid Lined LinedBox LinedVoid }
+    macro_rules! observe {
+        ($($on:ident $data:ty, $filter:ty;)*) => {$({
+            let sink = calls.clone();
+            world.observe::<$data, $filter>().$on(move |_, _, _| drop(sink.fetch_add(1, Ordering::Relaxed)));
+        })*};
+    }
+    observe! {
+        on_enter (&Owned, &Pooled), ();
+        on_leave (&Owned, &Pooled), ();
+        on_enter Key, Without<Plain>;
+        on_leave Key, Without<Plain>;
+    }
     let builder = world.collector().added::<Plain>().set::<Split>().set::<Pooled>().removed::<Owned>();
     let collector = builder.added::<LinedBox>().despawned().build();
+    let builder = world.collector().added::<Plain>().set::<Split>().set::<Pooled>().removed::<Owned>();
+    let reader = builder.added::<LinedBox>().despawned().build_reader();
     let mut commands = CommandBuffer::new();
     commands.insert(entities[1], B::of(1));
     commands.insert(entities[1], E::of(2));
@@ -47,7 +63,7 @@ fn set_up() -> Test {
     commands.despawn(entities[0]);
     let plain = entities[63];
     let (other, d, e) = (World::new(), Some(D::of(1)), Some(E::of(1)));
-    Test { world, entities, collector, calls, commands, plain, other, d, e }
+    Test { world, entities, collector, reader, calls, commands, plain, other, d, e }
 }
 
 type Act = (&'static str, fn(&mut Test) -> Result<(), StructuralError>);
@@ -78,9 +94,14 @@ fn no_listener_is_called_if_allocation_fails() {
                 assert_eq!(calls == 0, outcome.is_err(), "{name}");
                 if outcome.is_err() {
                     assert_eq!(collected, [], "{name}");
+                    assert_eq!(test.reader.read(&test.world), [], "{name}");
                     assert!(test.entities.iter().all(|e| test.world.contains(*e)));
                 } else {
                     assert!(!collected.is_empty(), "{name}");
+                    let mut read = test.reader.read(&test.world).to_vec();
+                    assert!(collected.iter().all(|e| read.contains(e)), "{name}");
+                    read.retain(|e| !collected.contains(e));
+                    assert_eq!(read, [], "{name}");
                 }
             });
             assert!(points > 0, "{name} asks for no memory");

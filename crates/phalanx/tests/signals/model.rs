@@ -1,6 +1,7 @@
 //! Every way to change a world, at random, against a model that says which events are dispatched.
 
 use crate::parts::*;
+use crate::watchers::Watchers;
 use phalanx::group::Owned as OwnedPools;
 use phalanx::query::AllRows;
 use phalanx::{BundleBuilder, CommandBuffer, Entity, Key, Role, With, Without, World};
@@ -99,6 +100,9 @@ struct Test {
     model: Model,
     rng: Rng,
     n: u32,
+    watchers: Option<Watchers>,
+    /// Whether the step was one operation.
+    is_one: bool,
 }
 
 /// Does something with one of the bundle types.
@@ -236,6 +240,7 @@ impl Test {
                 self.model.insert(main, X::LIST, n);
             }),
             2 if self.rng.below(2) == 0 => {
+                self.is_one = false;
                 let mut access = self.world.component_mut::<Pooled>();
                 if access.remove(e).unwrap().is_some() {
                     self.model.remove(main, &[Pooled::NUMBER]);
@@ -467,19 +472,23 @@ impl Test {
         let mut other = World::new();
         let log = Log::default();
         record(&mut other, &log);
+        let mut watchers = Watchers::new(&mut other, &log);
         let rows = self.model.entities[&e].clone();
         self.model.despawn(e);
         let there = self.world.entity_mut(e).unwrap().transfer(&mut other).unwrap();
         let mut far = Model::default();
         far.arrive(there, &rows);
+        watchers.check(&other, &log.lock().unwrap(), true);
         let map = other.transfer_all(&mut self.world).unwrap();
         far.despawn(there);
+        watchers.check(&other, &log.lock().unwrap(), true);
         assert_eq!(*log.lock().unwrap(), far.expected);
         self.model.arrive(map.get(there).unwrap(), &rows);
     }
 
     fn step(&mut self) {
         self.n += 20;
+        self.is_one = true;
         let kind = self.rng.below(20);
         match kind {
             0..6 => self.make(),
@@ -490,6 +499,9 @@ impl Test {
             _ => self.transfer(),
         }
         let event = core::mem::take(&mut *self.log.lock().unwrap());
+        if let Some(watchers) = &mut self.watchers {
+            watchers.check(&self.world, &event, self.is_one);
+        }
         assert_eq!(event, core::mem::take(&mut self.model.expected), "step of kind {kind}");
         self.world.validate().unwrap();
     }
@@ -505,7 +517,9 @@ fn every_change_tells_what_the_model_says() {
             // Groups exchange values of pools when an entity enters or leaves.
             world.create_group::<(OwnedPools<(Pooled, PooledBox)>, Without<PooledVoid>)>().unwrap();
         }
-        let mut test = Test { world, log, model: Model::default(), rng: Rng::new(seed), n: 0 };
+        let watchers = (seed % 3 != 0).then(|| Watchers::new(&mut world, &log));
+        let (model, rng) = (Model::default(), Rng::new(seed));
+        let mut test = Test { world, log, model, rng, n: 0, watchers, is_one: true };
         for _ in 0..if cfg!(miri) { 60 } else { 250 } {
             test.step();
         }

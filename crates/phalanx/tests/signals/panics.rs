@@ -1,7 +1,7 @@
 //! Listeners that panic.
 
 use crate::parts::{Lined, Plain, Pooled, Void};
-use phalanx::{CommandBuffer, Component, Entity, Key, Role, With, World};
+use phalanx::{CommandBuffer, Component, Entity, Key, Role, With, Without, World};
 use phalanx_testkit::{Counted, Tally, catch, for_every_panic};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -54,6 +54,27 @@ fn set_up(tally: &Tally) -> Test {
     listen! {
         on_add InTable on_add InPool on_add InLine on_set InTable on_set InPool on_set InLine
         on_remove InTable on_remove InPool on_remove InLine on_add InTable
+    }
+    macro_rules! observe {
+        ($($on:ident $data:ty, $filter:ty;)*) => {$({
+            let (fuse, calls) = (fuse.clone(), calls.clone());
+            world.observe::<$data, $filter>().$on(move |event, world, commands| {
+                calls.fetch_add(1, Ordering::Relaxed);
+                world.validate().unwrap();
+                commands.insert(event.entity, Pooled(7));
+                let left = fuse.load(Ordering::Relaxed);
+                if left > 0 {
+                    fuse.store(left - 1, Ordering::Relaxed);
+                    assert_ne!(left, 1, "this observer was to panic");
+                }
+            });
+        })*};
+    }
+    observe! {
+        on_enter (&InTable, &InPool), ();
+        on_leave (&InTable, &InPool), ();
+        on_enter Key, Without<InLine>;
+        on_leave Key, Without<InLine>;
     }
     Test { world, entities, fuse, calls }
 }
@@ -117,7 +138,7 @@ fn h54_an_operation_stands_whichever_listener_panics() {
             // The lists are as they were.
             let before = test.calls.load(Ordering::Relaxed);
             let e = test.world.spawn(all(&tally, 0));
-            assert_eq!(test.calls.load(Ordering::Relaxed), before + 4, "{name}");
+            assert_eq!(test.calls.load(Ordering::Relaxed), before + 5, "{name}");
             assert!(test.world.has::<Pooled>(e));
             drop(test);
             tally.assert_no_leaks();

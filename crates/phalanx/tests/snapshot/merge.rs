@@ -61,6 +61,23 @@ fn references_follow_into_every_container() {
 }
 
 #[test]
+fn merged_entities_enter_queries_and_so_do_their_extra_rows() {
+    let mut scene = World::new();
+    let there = scene.spawn((Name("there".into()), Position { x: 1.0, y: 2.0 }));
+    scene.spawn(Name("nowhere".into()));
+    scene.add_row(Key::main(there).with_role(Role(3)), Position { x: 3.0, y: 4.0 }).unwrap();
+    let mut world = World::new();
+    let seen = Arc::new(Mutex::new(Vec::new()));
+    let sink = seen.clone();
+    world.observe::<&Position, AllRows>().on_enter(move |entered, _, _| {
+        sink.lock().unwrap().push((entered.key(), entered.item.x));
+    });
+    let map = registry().merge(&mut world, &*bytes(&scene)).unwrap();
+    let new = Key::main(map.get(there).unwrap());
+    assert_eq!(*seen.lock().unwrap(), [(new, 1.0), (new.with_role(Role(3)), 3.0)]);
+}
+
+#[test]
 fn merging_leaves_what_is_there() {
     let mut world = World::new();
     let here = world.spawn((Name("here".into()), Position { x: 9.0, y: 9.0 }));
