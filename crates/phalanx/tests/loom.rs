@@ -8,9 +8,7 @@
 #![allow(unsafe_code)]
 
 use loom::cell::UnsafeCell;
-use loom::sync::Arc;
 use loom::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use loom::thread;
 use phalanx::executor::{Executor, ThreadPool};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -92,19 +90,6 @@ fn a_job_inside_of_a_job_is_done() {
             }
         });
         outer.check();
-    });
-}
-
-#[test]
-fn jobs_of_two_threads_are_done() {
-    model(1, || {
-        let pool = Arc::new(ThreadPool::new(2));
-        let other = {
-            let pool = Arc::clone(&pool);
-            thread::spawn(move || run(&pool, 2, 1))
-        };
-        run(&pool, 2, 1);
-        other.join().unwrap();
     });
 }
 

@@ -134,7 +134,7 @@
 //! [`par_fold_on`](Query::par_fold_on) and the commands of [`par_for_each_with_on`](Query::par_for_each_with_on).
 //!
 //! With batches of the default size, the caller starts alone and measures. It asks other threads for help when the rest is
-//! expected to take more than 20 µs. Below that, waking a thread costs more than it gains.
+//! expected to take more than 25 µs. Below that, waking a thread costs more than it gains.
 //!
 //! # Order
 //!

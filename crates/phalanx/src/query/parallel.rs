@@ -68,7 +68,7 @@ impl<'w, 's, D: QueryData, F: QueryFilter> Batches<'w, 's, D, F> {
 impl<'w, D: QueryData, F: QueryFilter> Query<'w, '_, D, F> {
     /// Calls `f` with each item, on the threads of an executor, in any order.
     ///
-    /// The caller works alone, until the rest is expected to take more than 20 µs. Only then it asks other threads for help. See
+    /// The caller works alone, until the rest is expected to take more than 25 µs. Only then it asks other threads for help. See
     /// [the module](super#parallel-loops) for batches.
     ///
     /// ```
