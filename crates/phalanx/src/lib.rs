@@ -80,7 +80,7 @@
 //! # Features
 //!
 //! - `derive` (default): the derive macros.
-//! - `parallel`: iteration on several threads, with rayon.
+//! - `parallel`: rayon's threads as an [`executor`]. A thread pool of its own needs no feature.
 //! - `snapshot`: saving and loading worlds, with serde.
 //! - `counters`: the layout report also counts look-ups by entity.
 //!

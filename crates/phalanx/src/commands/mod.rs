@@ -2,6 +2,7 @@
 
 mod apply;
 mod apply_report;
+mod batch_commands;
 mod command_buffer;
 mod command_inbox;
 mod reserve;
@@ -13,5 +14,6 @@ mod vtable;
 
 pub(crate) use apply::Closure;
 pub use apply_report::{ApplyReport, CommandError, CommandKind};
+pub use batch_commands::BatchCommands;
 pub use command_buffer::CommandBuffer;
 pub use command_inbox::{CommandInbox, DuplicateKey, InboxError, InboxReport};

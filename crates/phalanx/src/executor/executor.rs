@@ -10,7 +10,7 @@ use std::sync::Arc;
 ///
 /// ```
 /// use phalanx::executor::Executor;
-/// use std::sync::atomic::{AtomicU32, Ordering};
+/// use phalanx::{Component, World};
 ///
 /// /// Starts threads for each job.
 /// struct Scoped(usize);
@@ -25,9 +25,13 @@ use std::sync::Arc;
 ///     }
 /// }
 ///
-/// let calls = AtomicU32::new(0);
-/// Scoped(3).run(3, &|| _ = calls.fetch_add(1, Ordering::Relaxed));
-/// assert_eq!(calls.into_inner(), 2);
+/// #[derive(Component)]
+/// struct Number(u64);
+///
+/// let mut world = World::new();
+/// world.spawn_batch((0..1000).map(Number));
+/// world.query_mut::<&mut Number>().par_for_each_on(&Scoped(2), |number| number.0 *= 2);
+/// assert_eq!(world.query::<&Number>().iter().map(|number| number.0).sum::<u64>(), 999_000);
 /// ```
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not an executor",

@@ -203,3 +203,6 @@ impl JobSlot {
         payload
     }
 }
+
+#[cfg(all(test, loom))]
+mod tests;

@@ -1,6 +1,7 @@
 //! Executors: where parallel loops get their threads from.
 //!
-//! A parallel loop takes an [`Executor`]. There is no global pool: a [`ThreadPool`] is a value that you own.
+//! A parallel loop, such as [`Query::par_for_each_on`](crate::Query::par_for_each_on), takes an [`Executor`]. There is no global
+//! pool: a [`ThreadPool`] is a value that you own.
 //!
 //! | executor | threads |
 //! |---|---|
@@ -28,6 +29,7 @@
 //! assert_eq!(sum.into_inner(), 4950);
 //! ```
 
+mod batches;
 #[allow(clippy::module_inception)]
 mod executor;
 mod inline;
@@ -39,6 +41,7 @@ mod sleepers;
 mod sync;
 mod thread_pool;
 
+pub(crate) use batches::{Pace, map_batches, run_batches};
 pub use executor::Executor;
 pub use inline::Inline;
 #[cfg(feature = "parallel")]

@@ -4,7 +4,8 @@
 //! for work, and goes to sleep by a compare-exchange of the word that it read. So an event in between keeps it awake, and an
 //! event after it sees that a thread sleeps. All of this is one atomic, so no fence is needed.
 //!
-//! The lower bits and the list change together, under the lock.
+//! The lower bits and the list change together, under the lock. The word is read (acquire) before the list is used and changed
+//! (release) after it, so that tools which do not see the lock see the order.
 
 use super::sync::{AtomicU64, Lock, Ordering, Thread, current, park};
 
@@ -51,9 +52,10 @@ impl Sleepers {
     pub(super) fn wake_one(&self) -> bool {
         let woken = {
             let mut list = self.list.lock();
+            self.word.load(Ordering::Acquire);
             let woken = list.pop();
             if woken.is_some() {
-                self.word.fetch_sub(1, Ordering::Relaxed);
+                self.word.fetch_sub(1, Ordering::Release);
             }
             woken
         };
@@ -69,17 +71,24 @@ impl Sleepers {
     pub(super) fn sleep(&self, number: usize, since: Moment) {
         {
             let mut list = self.list.lock();
-            let enter = |word: u64| (Moment(word / EVENT) == since).then_some(word + 1);
-            if self.word.fetch_update(Ordering::AcqRel, Ordering::Relaxed, enter).is_err() {
+            if self.now() != since {
                 return;
             }
             list.push((number, current()));
+            let enter = |word: u64| (Moment(word / EVENT) == since).then_some(word + 1);
+            if self.word.fetch_update(Ordering::AcqRel, Ordering::Acquire, enter).is_err() {
+                list.pop();
+                // Changes nothing but the order.
+                self.word.fetch_add(0, Ordering::Release);
+                return;
+            }
         }
         park();
         let mut list = self.list.lock();
+        self.word.load(Ordering::Acquire);
         if let Some(at) = list.iter().position(|(sleeper, _)| *sleeper == number) {
             list.remove(at);
-            self.word.fetch_sub(1, Ordering::Relaxed);
+            self.word.fetch_sub(1, Ordering::Release);
         }
     }
 }

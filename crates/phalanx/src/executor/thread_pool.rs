@@ -18,6 +18,22 @@ use std::sync::Arc;
 ///
 /// Jobs can be started from several threads at once, and inside of other jobs. Helpers join any job that is open.
 ///
+/// ```
+/// use phalanx::executor::ThreadPool;
+/// use phalanx::{Component, World};
+///
+/// #[derive(Component)]
+/// struct Position(f32);
+/// #[derive(Component)]
+/// struct Velocity(f32);
+///
+/// let pool = ThreadPool::new(4);
+/// let mut world = World::new();
+/// world.spawn_batch((0..10_000).map(|n| (Position(0.0), Velocity(n as f32))));
+/// world.query_mut::<(&mut Position, &Velocity)>().par_for_each_on(&pool, |(position, velocity)| position.0 += velocity.0);
+/// assert_eq!(world.query::<&Position>().iter().last().unwrap().0, 9999.0);
+/// ```
+///
 /// # Panics in work
 ///
 /// If `work` panics on some thread, [`run`](Executor::run) waits until all threads are out of it, and panics with the same
@@ -57,8 +73,7 @@ impl ThreadPool {
         let most = threads.saturating_sub(1).min(JobSlot::MOST_HELPERS);
         let shared = Arc::new(Shared {
             sleepers: Sleepers::new(most),
-            // For a job of each thread, and one inside of each. Further ones have no helpers.
-            jobs: (0..if most == 0 { 0 } else { 2 * (most + 1) }).map(|_| JobSlot::new()).collect(),
+            jobs: (0..job_count(most)).map(|_| JobSlot::new()).collect(),
             is_over: AtomicBool::new(false),
             spin,
         });
@@ -71,6 +86,15 @@ impl ThreadPool {
             }
         }
         pool
+    }
+}
+
+/// Returns how many jobs can have helpers at the same time: one of each thread, and one inside of each. Models have two.
+fn job_count(helpers: usize) -> usize {
+    match helpers {
+        0 => 0,
+        _ if cfg!(loom) => 2,
+        _ => 2 * (helpers + 1),
     }
 }
 

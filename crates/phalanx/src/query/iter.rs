@@ -3,6 +3,7 @@
 
 use super::driver::plan_driver;
 use super::query_matches::MatchesOf;
+use super::row_ranges::RowRanges;
 use super::sparse_iter::{SparseIter, SparseRows};
 use super::table_ref::{next_run, state_of, tables_after};
 use super::{Filtered, ItemRow, ItemRows, QueryData, QueryFilter};
@@ -10,6 +11,7 @@ use crate::world::World;
 use core::fmt;
 use core::iter::FusedIterator;
 use core::marker::PhantomData;
+use std::borrow::Cow;
 
 /// A table that matches a query, or aligned stores that hold all it asks for, resolved. It has rows.
 #[derive(Clone, Copy)]
@@ -215,8 +217,21 @@ impl<'w, 's, D: QueryData, F: QueryFilter> Peek<'w, 's, D, F> {
 
     /// Returns the runs.
     pub(super) fn runs(mut self) -> Vec<Run<D::Fetch>> {
+        self.collect_runs()
+    }
+
+    fn collect_runs(&mut self) -> Vec<Run<D::Fetch>> {
         let first = self.0.fetch.map(|fetch| Run { fetch, len: self.0.len as u32 });
         first.into_iter().chain(core::iter::from_fn(|| self.0.next_run())).collect()
+    }
+
+    /// Returns the rows as numbers, of which any range can be visited by itself.
+    pub(super) fn ranges(mut self) -> RowRanges<'w, 's, D, F> {
+        let runs = match (self.0.fetch, self.0.scan) {
+            (None, Scan::Done) => Cow::Borrowed(self.0.runs.as_slice()),
+            _ => Cow::Owned(self.collect_runs()),
+        };
+        RowRanges::new(runs, self.0.sparse.filter(|_| !Iter::<D, F>::IS_DENSE), self.0.state)
     }
 }
 

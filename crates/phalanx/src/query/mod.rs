@@ -122,6 +122,20 @@
 //! [`World::queries_mut`]: crate::World::queries_mut
 //! [`World::query_one_mut`]: crate::World::query_one_mut
 //!
+//! # Parallel loops
+//!
+//! [`Query::par_for_each_on`] and its variants visit the rows on the threads of an [executor](crate::executor). The rows are
+//! divided into batches, in the order of the query. A batch has a 64th of the rows, but at least 32 and at most 8192 of them;
+//! `par_for_each_by_on` and `par_fold_by_on` take another size. Batches may reach over several tables. In a query that iterates
+//! over a pool or a linear store, its positions count as rows, whether they match or not, and linear stores are divided at
+//! multiples of 64.
+//!
+//! So batches do not depend on threads, and neither do results that are made batch by batch: those of
+//! [`par_fold_on`](Query::par_fold_on) and the commands of [`par_for_each_with_on`](Query::par_for_each_with_on).
+//!
+//! With batches of the default size, the caller starts alone and measures. It asks other threads for help when the rest is
+//! expected to take more than 25 µs. Below that, waking a thread costs more than it gains.
+//!
 //! # Order
 //!
 //! The order of the items is a contract:
@@ -136,7 +150,7 @@
 //!    named first, in data and then in filters, then a group that owns none, then tables. Pools and groups are visited in their
 //!    order, a linear store by ascending index, tables by rule 2. [`Query::explain`] tells which it is.
 //! 4. All queries of the same data and filter visit in the same order, wherever they come from, and so do chunks.
-//! 5. Parallel iteration visits each row once, in any order.
+//! 5. Parallel iteration visits each row once, in any order; the rows of a batch in the order of the query.
 #![allow(unsafe_code)]
 
 mod access;
@@ -155,7 +169,6 @@ mod flat_chunk;
 mod iter;
 mod lookup;
 mod mismatch;
-#[cfg(feature = "parallel")]
 mod parallel;
 mod plan;
 #[allow(clippy::module_inception)]
@@ -163,6 +176,7 @@ mod query;
 mod query_data;
 mod query_matches;
 mod query_set;
+mod row_ranges;
 mod row_terms;
 mod single_error;
 mod sparse_iter;

@@ -2,13 +2,14 @@
 #![allow(unsafe_code)]
 
 use super::driver::{Driver, group_of};
-use super::table_ref::next_table;
+use super::table_ref::{next_table, tables_after};
 use super::{AlignedStores, Filtered, ItemRef, ItemRow, QueryData, QueryFilter, VisitedRow};
 use crate::component::ComponentId;
 use crate::layout::Kind;
 use crate::prefetch::prefetch;
 use crate::sparse::{LinearStorage, SparseSet, Store};
 use crate::world::{Location, World};
+use core::ops::Range;
 use phalanx_store::Entity;
 
 /// The number of linear stores whose bits are combined.
@@ -28,11 +29,15 @@ enum Source<'w, 's, F> {
     Keys {
         keys: &'w [Entity],
         next: usize,
+        /// Whether prefetching pays, if it is known.
+        far: Option<bool>,
     },
     /// A pool of which some positions are skipped: holes, and extra rows that the query does not visit.
     Holed {
         pool: &'w SparseSet,
         next: u32,
+        /// The end of the positions to visit.
+        end: u32,
         skips_rows: bool,
     },
     Linear {
@@ -40,6 +45,8 @@ enum Source<'w, 's, F> {
         stores: [Option<&'w LinearStorage>; MOST],
         /// The next word.
         next: usize,
+        /// The end of the words to visit. All stores have the words before it.
+        end: usize,
         /// The bits of the word before it that are to come.
         bits: u64,
         /// Whether extra rows are skipped.
@@ -87,8 +94,8 @@ impl<'w, 's, Q: QueryData> SparseIter<'w, 's, Q> {
                     Store::Pool(pool) => {
                         let skips_rows = pool.extra_rows > 0 && !Q::visits_extra_rows(state);
                         match pool.dense.keys() {
-                            Some(keys) if !skips_rows => Source::Keys { keys, next: 0 },
-                            _ => Source::Holed { pool, next: 0, skips_rows },
+                            Some(keys) if !skips_rows => Source::Keys { keys, next: 0, far: None },
+                            _ => Source::Holed { pool, next: 0, end: pool.dense.positions(), skips_rows },
                         }
                     }
                     Store::Linear(linear) => {
@@ -101,7 +108,8 @@ impl<'w, 's, Q: QueryData> SparseIter<'w, 's, Q> {
                         let aligned = AlignedStores { world, owned, has: owned, lacks: &[], keys, extra };
                         // SAFETY: the state is the world's, by the caller's contract.
                         let fetch = unsafe { Q::fetch_aligned(state, &aligned) }.filter(|_| !skips_rows);
-                        Source::Linear { stores, next: 0, bits: 0, skips_rows, fetch }
+                        let end = stores.iter().flatten().map(|store| store.words().len()).min().unwrap_or(0);
+                        Source::Linear { stores, next: 0, end, bits: 0, skips_rows, fetch }
                     }
                 };
                 (source, Some(sparse.get(number).id))
@@ -110,7 +118,7 @@ impl<'w, 's, Q: QueryData> SparseIter<'w, 's, Q> {
                 let group = group_of(world, number);
                 // A member is at its position in each pool that is owned; the first one stands for them.
                 let driver_id = group.desc.owned.first().map(|number| sparse.get(*number).id);
-                (Source::Keys { keys: sparse.members(group), next: 0 }, driver_id)
+                (Source::Keys { keys: sparse.members(group), next: 0, far: None }, driver_id)
             }
         };
         // SAFETY: the state is the world's, by the caller's contract, and it is borrowed while this value exists.
@@ -123,15 +131,15 @@ impl<'w, 's, Q: QueryData> SparseIter<'w, 's, Q> {
     fn step(&mut self, state: &Q::State) -> Option<ItemRef<'w>> {
         let world = self.world;
         let (index, key, position) = match &mut self.source {
-            Source::Keys { keys, next } => {
+            Source::Keys { keys, next, .. } => {
                 let position = *next;
                 let key = *keys.get(position)?;
                 *next += 1;
                 (key.index(), Some(key), position as u32)
             }
-            Source::Holed { pool, next, skips_rows } => loop {
+            Source::Holed { pool, next, end, skips_rows } => loop {
                 let position = *next;
-                if position >= pool.dense.positions() {
+                if position >= *end {
                     return None;
                 }
                 *next += 1;
@@ -141,9 +149,9 @@ impl<'w, 's, Q: QueryData> SparseIter<'w, 's, Q> {
                     break (key.index(), Some(key), position);
                 }
             },
-            Source::Linear { stores, next, bits, skips_rows, .. } => loop {
+            Source::Linear { stores, next, end, bits, skips_rows, .. } => loop {
                 while *bits == 0 {
-                    *bits = word(stores, *next)?;
+                    *bits = word(stores, *next, *end)?;
                     *next += 1;
                 }
                 let index = (*next as u32 - 1) * 64 + bits.trailing_zeros();
@@ -197,7 +205,7 @@ impl<'w, 's, Q: QueryData> SparseIter<'w, 's, Q> {
             }
         };
         match &mut self.source {
-            Source::Keys { keys, next } => {
+            Source::Keys { keys, next, far } => {
                 let (keys, first) = (&keys[*next..], *next as u32);
                 let locate = |at: usize| {
                     // SAFETY: a slot that a pool has is in use, and the view is that of its world.
@@ -205,7 +213,7 @@ impl<'w, 's, Q: QueryData> SparseIter<'w, 's, Q> {
                         VisitedRow::locate::<Q>(world, key.index(), Some(key), first + at as u32)
                     })
                 };
-                let far = Q::NEEDS_LOCATION && is_far(keys, world.storage.entities.slot_count());
+                let far = Q::NEEDS_LOCATION && far.unwrap_or_else(|| is_far(keys, world));
                 for at in 0..keys.len() {
                     if far {
                         if let Some(key) = keys.get(at + 32) {
@@ -221,7 +229,7 @@ impl<'w, 's, Q: QueryData> SparseIter<'w, 's, Q> {
                     }
                 }
             }
-            &mut Source::Linear { ref stores, next, bits, fetch: Some(fetch), .. } => {
+            &mut Source::Linear { ref stores, next, end, bits, fetch: Some(fetch), .. } => {
                 let (mut at, mut bits) = (next, bits);
                 let Some(mut acc) = acc else { unreachable!("nothing was visited") };
                 loop {
@@ -239,7 +247,7 @@ impl<'w, 's, Q: QueryData> SparseIter<'w, 's, Q> {
                             bits &= bits - 1;
                         }
                     }
-                    let Some(word) = word(stores, at) else { return acc };
+                    let Some(word) = word(stores, at, end) else { return acc };
                     (bits, at) = (word, at + 1);
                 }
             }
@@ -270,6 +278,79 @@ impl<'w, 's, Q: QueryData> SparseIter<'w, 's, Q> {
     /// Returns an upper bound of the items to come.
     pub(super) fn max_len(&self) -> usize {
         self.max_len
+    }
+
+    /// Returns the matching tables that have rows, if tables are the driver. The iterator must not have been advanced.
+    pub(super) fn tables(&self, state: &Q::State) -> Option<Vec<u32>> {
+        let Source::Tables { list, .. } = &self.source else { return None };
+        let has_rows = |table: &u32| self.table_len(*table) > 0;
+        Some(match list {
+            Some(list) => list.as_slice().iter().copied().filter(has_rows).collect(),
+            None => tables_after::<Q>(self.world, state, None).collect(),
+        })
+    }
+
+    /// Returns the number of rows of a table.
+    pub(super) fn table_len(&self, table: u32) -> usize {
+        self.world.storage.tables[table as usize].len as usize
+    }
+
+    /// Returns the number of positions of the driver, and of which number the bounds of its parts must be multiples.
+    ///
+    /// If tables are the driver, there are none.
+    pub(super) fn positions(&self) -> (usize, usize) {
+        match &self.source {
+            Source::Keys { keys, .. } => (keys.len(), 1),
+            Source::Holed { end, .. } => (*end as usize, 1),
+            Source::Linear { end, .. } => (end * 64, 64),
+            Source::Tables { .. } | Source::Nothing => (0, 1),
+        }
+    }
+
+    /// Decides for all parts whether prefetching pays. A part is too short to know.
+    pub(super) fn prepare_parts(&mut self) {
+        if let Source::Keys { keys, far, .. } = &mut self.source {
+            *far = Some(Q::NEEDS_LOCATION && is_far(keys, self.world));
+        }
+    }
+
+    /// Returns an iterator over some [positions](SparseIter::positions), of an iterator that has not been advanced.
+    ///
+    /// # Safety
+    ///
+    /// No other item of these positions that lives in `'w` conflicts.
+    pub(super) unsafe fn part(&self, positions: Range<usize>) -> Self {
+        let source = match &self.source {
+            Source::Keys { keys, far, .. } => {
+                Source::Keys { keys: &keys[..positions.end], next: positions.start, far: *far }
+            }
+            &Source::Holed { pool, end, skips_rows, .. } => {
+                let (first, last) = (positions.start as u32, end.min(positions.end as u32));
+                Source::Holed { pool, next: first, end: last, skips_rows }
+            }
+            &Source::Linear { stores, end, skips_rows, fetch, .. } => {
+                let (first, last) = (positions.start / 64, end.min(positions.end.div_ceil(64)));
+                Source::Linear { stores, next: first, end: last, bits: 0, skips_rows, fetch }
+            }
+            Source::Tables { .. } | Source::Nothing => Source::Nothing,
+        };
+        SparseIter { world: self.world, view: self.view, source, max_len: positions.len() }
+    }
+
+    /// Returns an iterator over some rows of a matching table, if tables are the driver.
+    ///
+    /// # Safety
+    ///
+    /// No other item of these rows that lives in `'w` conflicts.
+    pub(super) unsafe fn part_of_table(&self, table: u32, rows: Range<usize>) -> Self {
+        let slots = &self.world.storage.tables[table as usize].slots()[..rows.end];
+        let source = match &self.source {
+            Source::Tables { .. } => {
+                Source::Tables { list: Some([].iter()), table: Some(table), slots, row: rows.start }
+            }
+            _ => Source::Nothing,
+        };
+        SparseIter { world: self.world, view: self.view, source, max_len: rows.len() }
     }
 }
 
@@ -332,15 +413,19 @@ fn linear_stores<'w, Q: QueryData>(
 /// Returns `true` if visiting these slots jumps through so much memory that prefetching pays.
 ///
 /// That is so in a world that does not fit into the nearer caches, if the slots are few of all or in no order.
-fn is_far(keys: &[Entity], slots: usize) -> bool {
+fn is_far(keys: &[Entity], world: &World) -> bool {
+    let slots = world.storage.entities.slot_count();
     let steps = keys.windows(2).take(16);
     let jumps = steps.clone().filter(|pair| pair[0].index().abs_diff(pair[1].index()) > 16).count();
     slots > 1 << 15 && (keys.len() < slots / 4 || jumps * 2 > steps.len())
 }
 
-/// Returns the bits of a word that all stores have, or `None` after the last word.
+/// Returns the bits of a word that all stores have, or `None` from `end` on.
 #[inline(always)]
-fn word(stores: &[Option<&LinearStorage>; MOST], at: usize) -> Option<u64> {
+fn word(stores: &[Option<&LinearStorage>; MOST], at: usize, end: usize) -> Option<u64> {
+    if at >= end {
+        return None;
+    }
     let mut all = u64::MAX;
     for store in stores {
         let Some(store) = store else { break };
