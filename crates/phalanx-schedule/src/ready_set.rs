@@ -15,6 +15,13 @@
 //! has none) takes the lowest ready node next, which is `n`, unless another thread takes it. A thread that goes on with a
 //! successor directly does so only if that node cannot wait. Such a node ends, and the thread then takes the lowest ready node.
 //! So the lowest node always ends, and by induction every node does.
+//!
+//! # Executors that nest
+//!
+//! Some executors run another task while a thread waits inside of a task, as rayon does. Then a call of [`ReadySet::drain`] can be on
+//! the stack of a thread above a node that is not done, and wait for it for ever. Such executors call [`ReadySet::help`], which
+//! never waits: it returns when no node can be taken, and it takes a node that may wait for its turn only when it is its turn. The
+//! owner offers help again whenever several nodes are ready.
 
 use crate::sync::{AtomicBool, AtomicU32, AtomicU64, Ordering, relax};
 
@@ -136,6 +143,59 @@ impl ReadySet {
             count += 1;
             next = self.finish(graph, node).or_else(|| self.take());
         }
+    }
+
+    /// Runs nodes until none can be taken. Waits for nothing.
+    pub(crate) fn help(&self, graph: &Dependencies, mut run: impl FnMut(u32)) {
+        let mut turn = 0;
+        while let Some(node) = self.take_in_turn(graph, &mut turn) {
+            self.run_path(graph, node, &mut run);
+        }
+    }
+
+    /// Runs nodes until all are done. `offer` is called when several nodes are ready, and may make threads call
+    /// [`help`](ReadySet::help).
+    pub(crate) fn drain_with_help(&self, graph: &Dependencies, mut offer: impl FnMut(), mut run: impl FnMut(u32)) {
+        let (mut tries, mut turn) = (0, 0);
+        while self.done_count.load(Ordering::Acquire) as usize != graph.len() {
+            let ready = || self.ready.iter().map(|word| word.load(Ordering::Relaxed).count_ones());
+            if ready().sum::<u32>() > 1 {
+                offer();
+            }
+            match self.take_in_turn(graph, &mut turn) {
+                Some(node) => self.run_path(graph, node, &mut run),
+                None => relax(&mut tries),
+            }
+        }
+    }
+
+    /// Runs a node, and the nodes that the thread goes on with.
+    fn run_path(&self, graph: &Dependencies, node: u32, run: &mut impl FnMut(u32)) {
+        let mut next = Some(node);
+        while let Some(node) = next {
+            run(node);
+            next = self.finish(graph, node);
+            self.done_count.fetch_add(1, Ordering::AcqRel);
+        }
+    }
+
+    /// Takes the lowest node that is ready and need not wait. All nodes below `turn` that may wait are done.
+    fn take_in_turn(&self, graph: &Dependencies, turn: &mut usize) -> Option<u32> {
+        let is_over = |node: usize| !graph.waits[node] || self.done[node].load(Ordering::Acquire);
+        while *turn < graph.len() && is_over(*turn) {
+            *turn += 1;
+        }
+        for (number, word) in self.ready.iter().enumerate() {
+            let mut bits = word.load(Ordering::Relaxed);
+            while bits != 0 {
+                let (node, bit) = (number * 64 + bits.trailing_zeros() as usize, bits & bits.wrapping_neg());
+                bits &= !bit;
+                if (!graph.waits[node] || node == *turn) && word.fetch_and(!bit, Ordering::AcqRel) & bit != 0 {
+                    return Some(node as u32);
+                }
+            }
+        }
+        None
     }
 
     /// Counts a node as done. Returns a node that the thread goes on with.
