@@ -23,28 +23,31 @@
 //! never waits: it returns when no node can be taken, and it takes a node that may wait for its turn only when it is its turn. The
 //! owner offers help again whenever several nodes are ready.
 
+// Public for the tests that loom explores.
+#![cfg_attr(not(loom), allow(unreachable_pub))]
+
 use crate::sync::{AtomicBool, AtomicU32, AtomicU64, Ordering, relax};
 
 /// The dependencies of the nodes of a stage, by number.
 #[derive(Debug, Default)]
-pub(crate) struct Dependencies {
+pub struct Dependencies {
     /// The number of predecessors of each node.
-    pub(crate) predecessors: Vec<u32>,
+    pub predecessors: Vec<u32>,
     /// The successors of node `n` are `successors[starts[n]..starts[n + 1]]`.
-    pub(crate) starts: Vec<u32>,
-    pub(crate) successors: Vec<u32>,
+    pub starts: Vec<u32>,
+    pub successors: Vec<u32>,
     /// Whether a node may wait for its turn.
-    pub(crate) waits: Vec<bool>,
+    pub waits: Vec<bool>,
 }
 
 impl Dependencies {
     /// Returns the nodes that wait for a node.
-    pub(crate) fn successors_of(&self, node: u32) -> &[u32] {
+    pub fn successors_of(&self, node: u32) -> &[u32] {
         &self.successors[self.starts[node as usize] as usize..self.starts[node as usize + 1] as usize]
     }
 
     /// Returns the nodes in an order that the dependencies allow, chosen by a seed. Nodes that may wait keep their order.
-    pub(crate) fn shuffled(&self, mut seed: u64) -> Vec<u32> {
+    pub fn shuffled(&self, mut seed: u64) -> Vec<u32> {
         let mut pending = self.predecessors.clone();
         let mut ready: Vec<u32> = (0..self.len() as u32).filter(|node| pending[*node as usize] == 0).collect();
         let mut waiting = (0..self.len() as u32).filter(|node| self.waits[*node as usize]).peekable();
@@ -68,14 +71,14 @@ impl Dependencies {
     }
 
     /// Returns the number of nodes.
-    pub(crate) fn len(&self) -> usize {
+    pub fn len(&self) -> usize {
         self.predecessors.len()
     }
 }
 
 /// Which nodes of a stage can run, and which have.
 #[derive(Debug)]
-pub(crate) struct ReadySet {
+pub struct ReadySet {
     ready: Box<[AtomicU64]>,
     pending: Box<[AtomicU32]>,
     /// Whether a node that may wait is done.
@@ -85,7 +88,7 @@ pub(crate) struct ReadySet {
 
 impl ReadySet {
     /// Creates a set for as many nodes.
-    pub(crate) fn new(nodes: usize) -> ReadySet {
+    pub fn new(nodes: usize) -> ReadySet {
         ReadySet {
             ready: (0..nodes.div_ceil(64)).map(|_| AtomicU64::new(0)).collect(),
             pending: (0..nodes).map(|_| AtomicU32::new(0)).collect(),
@@ -95,7 +98,7 @@ impl ReadySet {
     }
 
     /// Begins a run: the nodes without predecessors are ready.
-    pub(crate) fn begin(&mut self, graph: &Dependencies) {
+    pub fn begin(&mut self, graph: &Dependencies) {
         // Relaxed is enough: the set is borrowed exclusively, and sharing it with other threads orders these stores.
         for (node, count) in graph.predecessors.iter().enumerate() {
             self.pending[node].store(*count, Ordering::Relaxed);
@@ -122,7 +125,7 @@ impl ReadySet {
     }
 
     /// Runs nodes until all are done. Several threads may call it at once, and each node runs once.
-    pub(crate) fn drain(&self, graph: &Dependencies, mut run: impl FnMut(u32)) {
+    pub fn drain(&self, graph: &Dependencies, mut run: impl FnMut(u32)) {
         let (mut tries, mut count) = (0, 0);
         let mut next = self.take();
         loop {
@@ -146,7 +149,7 @@ impl ReadySet {
     }
 
     /// Runs nodes until none can be taken. Waits for nothing.
-    pub(crate) fn help(&self, graph: &Dependencies, mut run: impl FnMut(u32)) {
+    pub fn help(&self, graph: &Dependencies, mut run: impl FnMut(u32)) {
         let mut turn = 0;
         while let Some(node) = self.take_in_turn(graph, &mut turn) {
             self.run_path(graph, node, &mut run);
@@ -155,7 +158,7 @@ impl ReadySet {
 
     /// Runs nodes until all are done. `offer` is called when several nodes are ready, and may make threads call
     /// [`help`](ReadySet::help).
-    pub(crate) fn drain_with_help(&self, graph: &Dependencies, mut offer: impl FnMut(), mut run: impl FnMut(u32)) {
+    pub fn drain_with_help(&self, graph: &Dependencies, mut offer: impl FnMut(), mut run: impl FnMut(u32)) {
         let (mut tries, mut turn) = (0, 0);
         while self.done_count.load(Ordering::Acquire) as usize != graph.len() {
             let ready = || self.ready.iter().map(|word| word.load(Ordering::Relaxed).count_ones());
@@ -222,12 +225,12 @@ impl ReadySet {
     }
 
     /// Counts a node as done that was not taken from the set.
-    pub(crate) fn set_done(&self, node: u32) {
+    pub fn set_done(&self, node: u32) {
         self.done[node as usize].store(true, Ordering::Release);
     }
 
     /// Waits until a node is done that may wait itself.
-    pub(crate) fn wait_for(&self, node: u32) {
+    pub fn wait_for(&self, node: u32) {
         let mut tries = 0;
         while !self.done[node as usize].load(Ordering::Acquire) {
             relax(&mut tries);
