@@ -2,6 +2,7 @@
 //!
 //! `RUSTFLAGS="--cfg loom" cargo test -p phalanx-schedule --test loom --release --target-dir target/loom`
 #![cfg(loom)]
+#![allow(unsafe_code)]
 
 use loom::cell::UnsafeCell;
 use loom::sync::Arc;
@@ -42,20 +43,26 @@ impl Stage {
     /// Runs a node: it reads what its predecessors have written, and what those have whose turn was before.
     fn run(&self, node: u32) {
         for (from, _) in self.edges.iter().filter(|(_, to)| *to == node) {
-            self.runs[*from as usize].with(|runs| assert_eq!(unsafe { *runs }, 1));
+            self.assert_ran(*from);
         }
         if self.takes_turns && self.waits.contains(&node) {
             for before in self.waits.iter().filter(|before| **before < node) {
                 self.ready.wait_for(*before);
-                self.runs[*before as usize].with(|runs| assert_eq!(unsafe { *runs }, 1));
+                self.assert_ran(*before);
             }
         }
+        // SAFETY: loom fails if something else accesses the value at the same time.
         self.runs[node as usize].with_mut(|runs| unsafe { *runs += 1 });
     }
 
     /// Every node has run once, and this thread sees it.
     fn check(&self) {
-        self.runs.iter().for_each(|runs| runs.with(|runs| assert_eq!(unsafe { *runs }, 1)));
+        (0..self.runs.len() as u32).for_each(|node| self.assert_ran(node));
+    }
+
+    fn assert_ran(&self, node: u32) {
+        // SAFETY: loom fails if something else writes the value at the same time.
+        self.runs[node as usize].with(|runs| assert_eq!(unsafe { *runs }, 1));
     }
 }
 
