@@ -975,3 +975,105 @@ fn a_depth_of_nothing() {
     let mut syncs = Schedule::builder("").sync().sync().build(&mut world).unwrap();
     syncs.run_on(&hostile(Calls::Hundred, true), &mut world);
 }
+
+#[test]
+fn writers_of_a_column_tick_wait_for_each_other() {
+    #[derive(Component)]
+    #[component(track = "column")]
+    struct Wide(u32);
+    #[derive(Component)]
+    #[component(layout = "pool")]
+    struct Loose;
+    fn one(wide: Query<&mut Wide, With<Loose>>) {
+        wide.for_each(|wide| wide.0 += 1);
+    }
+    fn two(wide: Query<&mut Wide, Without<Loose>>) {
+        wide.for_each(|wide| wide.0 += 1);
+    }
+    fn three(tracked: Query<&mut Tracked, With<Loose>>) {
+        tracked.for_each(|mut tracked| tracked.0 += 1);
+    }
+    fn four(tracked: Query<&mut Tracked, Without<Loose>>) {
+        tracked.for_each(|mut tracked| tracked.0 += 1);
+    }
+    let schedule = Schedule::builder("x").add((one, two, three, four)).build(&mut World::new()).unwrap();
+    // The rows of both are in one table, whose column has one tick.
+    assert_eq!(schedule.explain("one", "two").unwrap().to_string(), "one before two (Wide)");
+    assert_eq!(schedule.explain("three", "four").unwrap().to_string(), "they can run at the same time");
+}
+
+#[test]
+fn starts_of_stages_that_are_misused() {
+    use phalanx::system::StageStart;
+    let mut world = World::new();
+    world.spawn_batch((0..5).map(A));
+    // Not finished: the entities are alive without components.
+    drop(StageStart::new(&mut world, 3, 10));
+    world.spawn_empty();
+    assert_eq!(world.len(), 16);
+    world.validate().unwrap();
+    let wrong =
+        [vec![0..11], vec![5..3], vec![3..6, 5..7], vec![6..8, 1..2], vec![u32::MAX..u32::MAX], vec![0..u32::MAX]];
+    for unused in wrong {
+        let start = StageStart::new(&mut world, 0, 10);
+        assert!(catch(|| start.finish(&mut world, &unused)).is_err(), "{unused:?}");
+        world.validate().unwrap();
+        let mut other = World::new();
+        let start = StageStart::new(&mut world, 0, 10);
+        assert!(catch(|| start.finish(&mut other, &[2..5])).is_err());
+        other.validate().unwrap();
+    }
+    // More than there are indices: none is reserved.
+    let start = StageStart::new(&mut world, 0, u32::MAX);
+    assert_eq!(start.numbers(), 0..0);
+    start.finish(&mut world, &[]);
+    world.spawn_empty();
+    world.validate().unwrap();
+}
+
+#[test]
+fn systems_that_are_used_in_odd_order() {
+    use phalanx::system::{Outcome, System};
+    let spawn = |mut commands: Commands, a: Query<&A>, mut pings: EventWriter<Ping>| {
+        commands.spawn(A(a.len() as u32));
+        pings.send(Ping(1));
+    };
+    let (mut one, mut two) = (World::new(), World::new());
+    let mut system = spawn.into_system();
+    // Before it is initialised, and without a run.
+    system.apply(&mut one, &mut Outcome::default());
+    system.discard(&mut one);
+    assert!(catch(|| system.run_exclusive(&mut one)).is_err());
+    system.initialize(&mut one, Some("a")).unwrap();
+    system.initialize(&mut two, Some("b")).unwrap();
+    system.apply(&mut one, &mut Outcome::default());
+    system.discard(&mut two);
+    one.run_system(&mut system);
+    two.run_system(&mut system);
+    // One that has run elsewhere becomes part of a schedule of another world.
+    let mut schedule = Schedule::builder("x").add(system).build(&mut two).unwrap();
+    schedule.run(&mut two);
+    schedule.run(&mut one);
+    assert_eq!((one.len(), two.len()), (2, 2));
+    one.validate().unwrap();
+    two.validate().unwrap();
+    let mut exclusive = (|world: &mut World| world.len()).into_system();
+    exclusive.discard(&mut one);
+    assert_eq!(exclusive.run_exclusive(&mut one), 2);
+}
+
+#[test]
+fn saved_readers_that_cannot_be_are_refused() {
+    #[derive(Event, serde::Serialize, serde::Deserialize)]
+    struct Saved(u32);
+    let is_loaded = |first: u64, cursor: u64| {
+        let readers = vec![("a/b".to_string(), cursor, 0u64)];
+        let bytes = postcard::to_allocvec(&(first, Vec::<Saved>::new(), readers)).unwrap();
+        postcard::from_bytes::<Events<Saved>>(&bytes).is_ok()
+    };
+    assert!(is_loaded(7, 7) && is_loaded(7, 3));
+    // A reader that has read what was not sent would miss what is sent next.
+    assert!(!is_loaded(7, 8));
+    // Numbers that the next events would exceed.
+    assert!(!is_loaded(u64::MAX, 0) && !is_loaded(u64::MAX - 1, 0));
+}
