@@ -223,6 +223,50 @@ fn rayon_may_run_the_work_inside_of_systems() {
 }
 
 #[test]
+fn rayon_may_run_the_work_above_a_system() {
+    within(60, || {
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(3).build().unwrap();
+        // The other threads are busy, so that calls of the work are left for the thread of the schedule.
+        let (is_over, busy) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicU32::new(0)));
+        for _ in 0..2 {
+            let (is_over, busy) = (Arc::clone(&is_over), Arc::clone(&busy));
+            pool.spawn(move || {
+                busy.fetch_add(1, Ordering::Relaxed);
+                while !is_over.load(Ordering::Relaxed) {
+                    std::thread::yield_now();
+                }
+            });
+        }
+        while busy.load(Ordering::Relaxed) < 2 {
+            std::thread::yield_now();
+        }
+        let nested = Arc::new(AtomicU32::new(0));
+        pool.install(|| {
+            let mut world = World::new();
+            let mut builder = Schedule::builder("frame");
+            for n in 0..4 {
+                let nested = Arc::clone(&nested);
+                let system = move |mut commands: Commands| {
+                    // Runs what is left for this thread: other calls of the work.
+                    while rayon::yield_now() == Some(rayon::Yield::Executed) {
+                        nested.fetch_add(1, Ordering::Relaxed);
+                    }
+                    commands.spawn(A(n));
+                };
+                builder =
+                    builder.add(system.named(n.to_string()).reserve_spawns(0)).add((|| {}).named(format!("free {n}")));
+            }
+            let mut schedule = builder.build(&mut world).unwrap();
+            schedule.set_threads(Threads::Always);
+            schedule.run_on(&Rayon, &mut world);
+            assert!(world.query::<&A>().iter().map(|a| a.0).eq(0..4));
+        });
+        assert!(nested.load(Ordering::Relaxed) > 0);
+        is_over.store(true, Ordering::Relaxed);
+    });
+}
+
+#[test]
 fn schedules_run_inside_of_exclusive_systems_of_others() {
     within(60, || {
         let pool = Arc::new(ThreadPool::new(3));
