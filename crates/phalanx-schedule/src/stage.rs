@@ -18,7 +18,7 @@ use core::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use phalanx::World;
 use phalanx::executor::Executor;
 use phalanx::system::{Outcome, Reservations, StageStart, Turn};
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::time::Instant;
 
 /// Systems between two points at which commands are applied.
@@ -112,7 +112,7 @@ impl Stage {
         for &(from, to) in &inner {
             graph.predecessors[to] += 1;
             lists[from].push(to as u32);
-            ticks[to] = ticks[to].max(ticks[from] + 1);
+            ticks[to] = ticks[to].max(ticks[from] + infos[from].ticks);
         }
         graph.starts.push(0);
         for list in lists {
@@ -136,7 +136,11 @@ impl Stage {
             nodes,
             ready: ReadySet::new(len),
             is_exclusive,
-            tick_count: if tracks { ticks.iter().max().map_or(0, |most| most + 1) } else { 0 },
+            tick_count: if tracks {
+                (0..len).map(|node| ticks[node] + infos[node].ticks).max().unwrap_or(0)
+            } else {
+                0
+            },
             ticks,
             reservations: Vec::with_capacity(spawners.len()),
             unused: Vec::with_capacity(spawners.len()),
@@ -177,7 +181,7 @@ impl Stage {
         }
         let start = self.begin(world);
         // SAFETY: the parameters are initialised, by the caller's contract. The world is borrowed exclusively.
-        let failed = unsafe { self.run_nodes(world, nodes, met, &start, mode) };
+        let (failed, panic) = unsafe { self.run_nodes(world, nodes, met, &start, mode) };
         self.unused.clear();
         self.unused.extend(self.reservations.iter().map(Reservations::unused).filter(|unused| !unused.is_empty()));
         start.finish(world, &self.unused);
@@ -185,12 +189,19 @@ impl Stage {
             self.average(nodes);
         }
         if let Some(failed) = failed {
-            let mut causes = nodes.iter_mut().map(|node| node.get_mut().failure.take());
-            let cause = causes.nth(failed as usize).flatten();
+            let cause = nodes[failed as usize].get_mut().failure.take();
             // Payloads of the panics of others are dropped, and so is what all have recorded. Both may panic again.
-            drop(catch_unwind(AssertUnwindSafe(|| causes.for_each(drop))));
+            for node in &mut *nodes {
+                let other = node.get_mut().failure.take();
+                quietly(|| drop(other));
+            }
+            quietly(|| drop(panic));
             self.discard(nodes, world);
             return Err((first + failed as usize, cause.unwrap_or_else(|| Cause::Panic(Box::new("a system failed")))));
+        }
+        if let Some(panic) = panic {
+            self.discard(nodes, world);
+            resume_unwind(panic);
         }
         self.apply(nodes, world, outcomes)
     }
@@ -210,7 +221,7 @@ impl Stage {
         start
     }
 
-    /// Runs the nodes. Returns the lowest that failed.
+    /// Runs the nodes. Returns the lowest that failed, and the panic of the executor.
     ///
     /// # Safety
     ///
@@ -223,24 +234,38 @@ impl Stage {
         met: &[AtomicBool],
         start: &StageStart,
         mode: Mode<'_>,
-    ) -> Option<u32> {
+    ) -> (Option<u32>, Option<Box<dyn Any + Send>>) {
         let is_threaded = mode.executor.is_some() && nodes.len() > 1;
         if is_threaded || mode.shuffle.is_some() {
             self.ready.begin(&self.graph);
         }
-        let failed = AtomicU32::new(u32::MAX);
+        let (failed, mut panic) = (AtomicU32::new(u32::MAX), None);
         let shared = Shared { world, nodes, met, stage: self, start, is_timed: mode.is_timed, failed };
         match (mode.executor, mode.shuffle) {
             (Some(executor), _) if is_threaded => {
+                let (ready, graph) = (&shared.stage.ready, &shared.stage.graph);
+                let may_nest = executor.may_nest();
                 let threads = AtomicU32::new(0);
                 let work = || {
                     let thread = threads.fetch_add(1, Ordering::Relaxed);
                     // SAFETY: the set gives out each node once, when the nodes that it conflicts with are done.
-                    shared.stage.ready.drain(&shared.stage.graph, |node| unsafe { shared.run_beside(node, thread) });
+                    let run = |node| unsafe { shared.run_beside(node, thread) };
+                    if may_nest { ready.help(graph, run) } else { ready.drain(graph, run) }
                 };
-                executor.run(executor.width().min(shared.nodes.len()), &work);
-                // An executor may have called nothing.
-                work();
+                let mut offer = || {
+                    let run = || executor.run(executor.width().min(shared.nodes.len()), &work);
+                    if panic.is_none() {
+                        panic = catch_unwind(AssertUnwindSafe(run)).err();
+                    }
+                };
+                if may_nest {
+                    // SAFETY: as above.
+                    ready.drain_with_help(graph, offer, |node| unsafe { shared.run_beside(node, 0) });
+                } else {
+                    offer();
+                    // An executor may have called nothing.
+                    work();
+                }
             }
             (_, Some(seed)) => {
                 for node in shared.stage.graph.shuffled(seed) {
@@ -251,7 +276,7 @@ impl Stage {
             // SAFETY: the nodes run one after another.
             _ => unsafe { shared.run_inline() },
         }
-        Some(shared.failed.into_inner()).filter(|failed| *failed != u32::MAX)
+        (Some(shared.failed.into_inner()).filter(|failed| *failed != u32::MAX), panic)
     }
 
     /// Applies what the nodes have recorded, in their order.
@@ -283,7 +308,7 @@ impl Stage {
         for &number in &self.deferred {
             // A value that panics when it is dropped must not keep the others. The panic of the system is reported.
             let node: &mut Node = nodes[number as usize].get_mut();
-            drop(catch_unwind(AssertUnwindSafe(|| node.discard(world))));
+            quietly(|| node.discard(world));
         }
     }
 
@@ -386,6 +411,16 @@ impl Shared<'_> {
         }
         // SAFETY: the caller's contract.
         unsafe { node.run_shared(self.world, &context, self.met) }
+    }
+}
+
+/// Calls a function, and drops its panic.
+fn quietly(function: impl FnOnce()) {
+    if let Err(payload) = catch_unwind(AssertUnwindSafe(function))
+        && let Err(second) = catch_unwind(AssertUnwindSafe(|| drop(payload)))
+    {
+        // Its destructor may panic as well, and so on.
+        core::mem::forget(second);
     }
 }
 

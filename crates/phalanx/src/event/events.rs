@@ -101,6 +101,12 @@ impl<E> Events<E> {
         self.first + self.start as u64
     }
 
+    /// Returns `true` if no number overflows later, and no reader has read events that were not sent.
+    pub(super) fn has_valid_numbers(&self) -> bool {
+        let end = self.first.checked_add(self.log.len() as u64).filter(|end| *end <= u64::MAX / 2);
+        end.is_some_and(|end| self.readers.iter().all(|reader| reader.cursor.load(Ordering::Relaxed) <= end))
+    }
+
     /// Returns the readers that are saved: those of systems.
     pub(super) fn saved_readers(&self) -> impl Iterator<Item = SavedReader<'_>> {
         let read = |value: &AtomicU64| value.load(Ordering::Relaxed);
@@ -326,15 +332,15 @@ mod serial {
     impl<'de, E: Deserialize<'de>> Deserialize<'de> for Events<E> {
         fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
             let (first, log, list) = <(u64, Vec<E>, Vec<(String, u64, u64)>)>::deserialize(deserializer)?;
-            if first.checked_add(log.len() as u64).is_none() {
-                return Err(D::Error::custom("numbers of events that overflow"));
-            }
             let mut events = Events::with_log(first, log);
             for (path, cursor, missed) in &list {
                 let (cursor, missed) = (*cursor, *missed);
                 events.try_add_reader(SavedReader { path, cursor, missed }).map_err(D::Error::custom)?;
             }
-            Ok(events)
+            match events.has_valid_numbers() {
+                true => Ok(events),
+                false => Err(D::Error::custom("a reader that has read events which were not sent, or too many events")),
+            }
         }
     }
 }

@@ -103,10 +103,7 @@ impl<E: Event> PlainEvents<E> {
             *bytes = rest;
             Some(items)
         }
-        let head = number(&mut bytes).zip(number(&mut bytes));
-        let Some((first, count)) = head.filter(|(first, count)| first.checked_add(*count).is_some()) else {
-            return Ok(None);
-        };
+        let Some((first, count)) = number(&mut bytes).zip(number(&mut bytes)) else { return Ok(None) };
         let Some(all) = items(&mut bytes, count, self.size.max(1)) else { return Ok(None) };
         let mut log = try_vec(count as usize)?;
         for event in all.chunks_exact(self.size.max(1)) {
@@ -122,7 +119,7 @@ impl<E: Event> PlainEvents<E> {
             let Some(path) = path else { return Ok(None) };
             events.try_add_reader(SavedReader { path, cursor, missed })?;
         }
-        Ok(bytes.is_empty().then_some(events))
+        Ok((bytes.is_empty() && events.has_valid_numbers()).then_some(events))
     }
 }
 

@@ -133,6 +133,8 @@ unsafe impl<M: 'static, F: SystemFunction<M>> System for FunctionSystem<M, F> {
         if self.world == Some(world.id()) {
             return Ok(());
         }
+        // If it fails, or a parameter panics, the state is that of no world.
+        self.world = None;
         if let Some(state) = &mut self.state {
             F::Param::update(state, world);
         } else {
