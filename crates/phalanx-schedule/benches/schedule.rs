@@ -170,7 +170,7 @@ fn empty(name: &'static str, count: usize) -> Workload {
 
 /// Works for about 20 ns.
 fn work(mut value: Local<u64>) {
-    for _ in 0..12 {
+    for _ in 0..60 {
         *value = black_box(value.wrapping_mul(5).wrapping_add(1));
     }
 }
@@ -197,7 +197,7 @@ fn chain(name: &'static str, is_empty: bool) -> Workload {
 fn wide() -> Workload {
     let busy = || {
         let mut value = 1u64;
-        for _ in 0..80_000 {
+        for _ in 0..160_000 {
             value = black_box(value.wrapping_mul(5).wrapping_add(1));
         }
     };

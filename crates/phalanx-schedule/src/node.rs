@@ -1,7 +1,7 @@
 //! [`Node`]: a system of a schedule, with its conditions.
 #![allow(unsafe_code)]
 
-use crate::boxed_system::{BoxedCondition, BoxedSystem};
+use crate::boxed_system::{BoxError, BoxedCondition, BoxedSystem};
 use crate::run_error::Cause;
 use crate::state::Transitions;
 use core::cell::UnsafeCell;
@@ -70,7 +70,7 @@ impl Node {
         }
     }
 
-    /// Runs the node if its conditions are met. Returns `true` if it did not fail.
+    /// Runs the node if its conditions are met. Returns the error of the system, if there is one.
     ///
     /// # Safety
     ///
@@ -83,7 +83,7 @@ impl Node {
         world: &World,
         context: &RunContext<'_>,
         met: &[AtomicBool],
-    ) -> Result<(), Cause> {
+    ) -> Result<(), BoxError> {
         #[cfg(feature = "tracing")]
         let _span = tracing::info_span!("system", name = self.name.as_str()).entered();
         // Relaxed is enough: the conditions of a set are tested by a node before this one.
@@ -92,7 +92,7 @@ impl Node {
             && self.conditions.iter_mut().all(|condition| unsafe { condition.run_shared(world, context) });
         match &mut self.body {
             // SAFETY: the contract is the same.
-            Body::System(system) if self.has_run => unsafe { system.run_shared(world, context) }.map_err(Cause::Error),
+            Body::System(system) if self.has_run => unsafe { system.run_shared(world, context) },
             Body::SetConditions(set) => {
                 met[*set as usize].store(self.has_run, Ordering::Relaxed);
                 Ok(())
@@ -111,7 +111,7 @@ impl Node {
         world: &mut World,
         met: &[AtomicBool],
         transitions: &mut Transitions,
-    ) -> Result<(), Cause> {
+    ) -> Result<(), BoxError> {
         #[cfg(feature = "tracing")]
         let _span = tracing::info_span!("system", name = self.name.as_str()).entered();
         let context = RunContext::new(world);
@@ -119,8 +119,8 @@ impl Node {
             // SAFETY: the world is borrowed exclusively; the rest is the caller's contract.
             && self.conditions.iter_mut().all(|condition| unsafe { condition.run_shared(world, &context) });
         match &mut self.body {
-            Body::System(system) if self.has_run => system.run_exclusive(world).map_err(Cause::Error),
-            Body::Sync => transitions.run(world).map_err(Cause::Error),
+            Body::System(system) if self.has_run => system.run_exclusive(world),
+            Body::Sync => transitions.run(world),
             _ => Ok(()),
         }
     }
