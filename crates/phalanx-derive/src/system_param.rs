@@ -50,7 +50,7 @@ pub(crate) fn derive(input: &DeriveInput) -> Result<TokenStream> {
                 <#tuple as #at::system::SystemParam>::apply(state, world, outcome);
             }
 
-            fn discard(state: &mut Self::State, world: &#at::World) {
+            fn discard(state: &mut Self::State, world: &mut #at::World) {
                 <#tuple as #at::system::SystemParam>::discard(state, world);
             }
         }

@@ -76,7 +76,7 @@ unsafe impl<S: System<Out: SystemOutput>> System for Adapter<S> {
         self.0.apply(world, outcome);
     }
 
-    fn discard(&mut self, world: &World) {
+    fn discard(&mut self, world: &mut World) {
         self.0.discard(world);
     }
 }

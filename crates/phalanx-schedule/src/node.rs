@@ -16,6 +16,8 @@ pub(crate) struct Node {
     pub(crate) conditions: Vec<BoxedCondition>,
     /// The sets whose conditions must be met.
     pub(crate) sets: Vec<u32>,
+    /// Whether a condition filters by changes. Then the system has a change tick of its own, after that of the conditions.
+    pub(crate) conditions_track_changes: bool,
     /// Why the last run failed.
     pub(crate) failure: Option<Cause>,
     /// When the last run began and ended, if it was timed.
@@ -51,6 +53,7 @@ impl Node {
             body,
             conditions,
             sets: Vec::new(),
+            conditions_track_changes: false,
             failure: None,
             timing: None,
             has_run: false,
@@ -91,6 +94,10 @@ impl Node {
             // SAFETY: the contract is that of the conditions too.
             && self.conditions.iter_mut().all(|condition| unsafe { condition.run_shared(world, context) });
         match &mut self.body {
+            Body::System(system) if self.has_run && self.conditions_track_changes => {
+                // SAFETY: the contract is the same.
+                unsafe { system.run_shared(world, &context.with_next_tick()) }
+            }
             // SAFETY: the contract is the same.
             Body::System(system) if self.has_run => unsafe { system.run_shared(world, context) },
             Body::SetConditions(set) => {
@@ -135,7 +142,7 @@ impl Node {
     }
 
     /// Drops what the system has recorded.
-    pub(crate) fn discard(&mut self, world: &World) {
+    pub(crate) fn discard(&mut self, world: &mut World) {
         if let Body::System(system) = &mut self.body {
             system.discard(world);
         }

@@ -48,6 +48,8 @@ pub(crate) struct NodeInfo {
     pub(crate) access: SystemAccess,
     pub(crate) stage: u32,
     pub(crate) reservations: u32,
+    /// The number of change ticks that it needs: two if its conditions filter by changes, so that they see its own writes later.
+    pub(crate) ticks: u32,
     /// Whether it is a system, and not a sync point or the conditions of a set.
     pub(crate) is_system: bool,
 }
@@ -135,12 +137,14 @@ impl Plan {
             let node = core::mem::replace(&mut draft.node, Node::new(Body::Empty, Vec::new()));
             #[cfg(feature = "tracing")]
             let node = Node { name: draft.name.clone(), ..node };
+            let ticks = if node.conditions_track_changes { 2 } else { 1 };
             nodes.push(node);
             infos.push(NodeInfo {
                 name: core::mem::take(&mut draft.name),
                 access: core::mem::take(&mut draft.access),
                 stage: found.stages[at],
                 reservations: draft.reservations,
+                ticks,
                 is_system: draft.is_system,
             });
         }
@@ -196,7 +200,8 @@ fn drafts(
         }
     }
     let mut conditional = 0;
-    for set in &mut sets {
+    let waits: Vec<Vec<Order>> = sets.iter().map(|set| waits_of(set, &sets)).collect();
+    for (set, waits) in sets.iter_mut().zip(waits) {
         let members: Vec<usize> =
             (0..drafts.len()).filter(|draft| drafts[*draft].labels.contains(&set.label)).collect();
         for member in &members {
@@ -213,18 +218,37 @@ fn drafts(
         let name = format!("conditions of {}", set.label);
         let conditions = core::mem::take(&mut set.conditions);
         let mut node = Node::new(Body::SetConditions(conditional), conditions);
-        let access = initialize(schedule, &name, &mut node, world)?;
+        // The number makes the path unique: sets of different types may be printed alike.
+        let path = format!("{}/?{conditional} {}", escape(schedule), escape(&name));
+        let access = initialize(&path, &name, &mut node, world)?;
         let label = Label { key: Key::Item(usize::MAX - conditional as usize) };
-        let orders = set.orders.iter().filter(|order| !order.is_before).cloned().collect();
         for member in members {
             drafts[member].node.sets.push(conditional);
             drafts[member].orders.push(Order { is_before: false, other: label.clone(), syncs: false });
         }
         let labels = vec![label];
-        drafts.insert(first, Draft { name, node, access, reservations: 0, is_system: false, labels, orders });
+        drafts.insert(first, Draft { name, node, access, reservations: 0, is_system: false, labels, orders: waits });
         conditional += 1;
     }
     Ok((drafts, conditional as usize))
+}
+
+/// Returns what a set waits for: its own orders, and those of the sets that contain it.
+fn waits_of(set: &SetConfig, sets: &[SetConfig]) -> Vec<Order> {
+    let mut labels = vec![&set.label];
+    let (mut at, mut waits) = (0, Vec::new());
+    while let Some(label) = labels.get(at).copied() {
+        for set in sets.iter().filter(|set| set.label == *label) {
+            waits.extend(set.orders.iter().filter(|order| !order.is_before).cloned());
+            for parent in &set.parents {
+                if !labels.contains(&parent) {
+                    labels.push(parent);
+                }
+            }
+        }
+        at += 1;
+    }
+    waits
 }
 
 fn sync_draft(name: String, labels: Vec<Label>) -> Draft {
@@ -246,16 +270,29 @@ fn system_draft(
         names.find(|name| taken.insert(name.clone())).unwrap_or(short)
     });
     let mut node = Node::new(Body::System(system), conditions);
-    let access = initialize(schedule, &name, &mut node, world)?;
+    let path = format!("{}/{}", escape(schedule), escape(&name));
+    let access = initialize(&path, &name, &mut node, world)?;
     let mut labels = sets;
     labels.extend([function, item, Label { key: Key::Text(name.clone()) }]);
     Ok(Draft { name, node, access, reservations, is_system: true, labels, orders })
 }
 
+/// Returns a name as a part of a path. The path `schedule/system?condition@reader` stands for one reader only, whatever the names are.
+fn escape(name: &str) -> String {
+    let mut text = String::with_capacity(name.len());
+    for c in name.chars() {
+        if matches!(c, '\\' | '/' | '?' | '@') {
+            text.push('\\');
+        }
+        text.push(c);
+    }
+    text
+}
+
 /// Creates the states of a node's parameters, and returns what it touches.
-fn initialize(schedule: &str, name: &str, node: &mut Node, world: &mut World) -> Result<SystemAccess, BuildError> {
+fn initialize(path: &str, name: &str, node: &mut Node, world: &mut World) -> Result<SystemAccess, BuildError> {
     let conflict = |conflict| BuildError::ParamConflict { system: name.into(), conflict };
-    node.initialize(world, &format!("{schedule}/{name}")).map_err(conflict)?;
+    node.initialize(world, path).map_err(conflict)?;
     let mut access = match &node.body {
         Body::System(system) => system.access().clone(),
         _ => SystemAccess::default(),
@@ -265,6 +302,7 @@ fn initialize(schedule: &str, name: &str, node: &mut Node, world: &mut World) ->
             let condition = ShortName(condition.name()).to_string();
             return Err(BuildError::ConditionWrites { system: name.into(), condition });
         }
+        node.conditions_track_changes |= condition.access().tracks_changes();
         access.extend(condition.access().clone());
     }
     Ok(access)
@@ -414,7 +452,7 @@ impl Found {
         let (mut after_all, mut after_exclusive, mut after_senders) = (0, 0, 0);
         // The nodes from which a path leads to each node.
         let mut reached: Vec<BitSet> = Vec::with_capacity(order.len());
-        // The reasons of the orders that were asked for.
+        // The reason of the explicit edge from each node to the present one.
         let mut reasons: Vec<Option<Reason>> = vec![None; order.len()];
         for (at, &node) in order.iter().enumerate() {
             let mut reach = BitSet::with_len(at);

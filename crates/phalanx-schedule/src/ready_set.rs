@@ -15,29 +15,39 @@
 //! has none) takes the lowest ready node next, which is `n`, unless another thread takes it. A thread that goes on with a
 //! successor directly does so only if that node cannot wait. Such a node ends, and the thread then takes the lowest ready node.
 //! So the lowest node always ends, and by induction every node does.
+//!
+//! # Executors that nest
+//!
+//! Some executors run another task while a thread waits inside of a task, as rayon does. Then a call of [`ReadySet::drain`] can be on
+//! the stack of a thread above a node that is not done, and wait for it for ever. Such executors call [`ReadySet::help`], which
+//! never waits: it returns when no node can be taken, and it takes a node that may wait for its turn only when it is its turn. The
+//! owner offers help again whenever several nodes are ready.
+
+// Public for the tests that loom explores.
+#![cfg_attr(not(loom), allow(unreachable_pub))]
 
 use crate::sync::{AtomicBool, AtomicU32, AtomicU64, Ordering, relax};
 
 /// The dependencies of the nodes of a stage, by number.
 #[derive(Debug, Default)]
-pub(crate) struct Dependencies {
+pub struct Dependencies {
     /// The number of predecessors of each node.
-    pub(crate) predecessors: Vec<u32>,
+    pub predecessors: Vec<u32>,
     /// The successors of node `n` are `successors[starts[n]..starts[n + 1]]`.
-    pub(crate) starts: Vec<u32>,
-    pub(crate) successors: Vec<u32>,
+    pub starts: Vec<u32>,
+    pub successors: Vec<u32>,
     /// Whether a node may wait for its turn.
-    pub(crate) waits: Vec<bool>,
+    pub waits: Vec<bool>,
 }
 
 impl Dependencies {
     /// Returns the nodes that wait for a node.
-    pub(crate) fn successors_of(&self, node: u32) -> &[u32] {
+    pub fn successors_of(&self, node: u32) -> &[u32] {
         &self.successors[self.starts[node as usize] as usize..self.starts[node as usize + 1] as usize]
     }
 
     /// Returns the nodes in an order that the dependencies allow, chosen by a seed. Nodes that may wait keep their order.
-    pub(crate) fn shuffled(&self, mut seed: u64) -> Vec<u32> {
+    pub fn shuffled(&self, mut seed: u64) -> Vec<u32> {
         let mut pending = self.predecessors.clone();
         let mut ready: Vec<u32> = (0..self.len() as u32).filter(|node| pending[*node as usize] == 0).collect();
         let mut waiting = (0..self.len() as u32).filter(|node| self.waits[*node as usize]).peekable();
@@ -61,14 +71,14 @@ impl Dependencies {
     }
 
     /// Returns the number of nodes.
-    pub(crate) fn len(&self) -> usize {
+    pub fn len(&self) -> usize {
         self.predecessors.len()
     }
 }
 
 /// Which nodes of a stage can run, and which have.
 #[derive(Debug)]
-pub(crate) struct ReadySet {
+pub struct ReadySet {
     ready: Box<[AtomicU64]>,
     pending: Box<[AtomicU32]>,
     /// Whether a node that may wait is done.
@@ -87,7 +97,7 @@ pub(crate) struct Progress {
 
 impl ReadySet {
     /// Creates a set for as many nodes.
-    pub(crate) fn new(nodes: usize) -> ReadySet {
+    pub fn new(nodes: usize) -> ReadySet {
         ReadySet {
             ready: (0..nodes.div_ceil(64)).map(|_| AtomicU64::new(0)).collect(),
             pending: (0..nodes).map(|_| AtomicU32::new(0)).collect(),
@@ -97,7 +107,7 @@ impl ReadySet {
     }
 
     /// Begins a run: the nodes without predecessors are ready.
-    pub(crate) fn begin(&mut self, graph: &Dependencies) {
+    pub fn begin(&mut self, graph: &Dependencies) {
         // Relaxed is enough: the set is borrowed exclusively, and sharing it with other threads orders these stores.
         for (node, count) in graph.predecessors.iter().enumerate() {
             self.pending[node].store(*count, Ordering::Relaxed);
@@ -125,7 +135,7 @@ impl ReadySet {
 
     /// Runs nodes until all are done. Several threads may call it at once, and each node runs once.
     #[cfg_attr(not(loom), allow(dead_code))]
-    pub(crate) fn drain(&self, graph: &Dependencies, run: impl FnMut(u32)) {
+    pub fn drain(&self, graph: &Dependencies, run: impl FnMut(u32)) {
         self.resume(graph, &mut Progress::default(), run);
     }
 
@@ -160,6 +170,59 @@ impl ReadySet {
         }
     }
 
+    /// Runs nodes until none can be taken. Waits for nothing.
+    pub fn help(&self, graph: &Dependencies, mut run: impl FnMut(u32)) {
+        let mut turn = 0;
+        while let Some(node) = self.take_in_turn(graph, &mut turn) {
+            self.run_path(graph, node, &mut run);
+        }
+    }
+
+    /// Runs nodes until all are done. `offer` is called when several nodes are ready, and may make threads call
+    /// [`help`](ReadySet::help).
+    pub fn drain_with_help(&self, graph: &Dependencies, mut offer: impl FnMut(), mut run: impl FnMut(u32)) {
+        let (mut tries, mut turn) = (0, 0);
+        while self.done_count.load(Ordering::Acquire) as usize != graph.len() {
+            let ready = || self.ready.iter().map(|word| word.load(Ordering::Relaxed).count_ones());
+            if ready().sum::<u32>() > 1 {
+                offer();
+            }
+            match self.take_in_turn(graph, &mut turn) {
+                Some(node) => self.run_path(graph, node, &mut run),
+                None => relax(&mut tries),
+            }
+        }
+    }
+
+    /// Runs a node, and the nodes that the thread goes on with.
+    fn run_path(&self, graph: &Dependencies, node: u32, run: &mut impl FnMut(u32)) {
+        let mut next = Some(node);
+        while let Some(node) = next {
+            run(node);
+            next = self.finish(graph, node);
+            self.done_count.fetch_add(1, Ordering::AcqRel);
+        }
+    }
+
+    /// Takes the lowest node that is ready and need not wait. All nodes below `turn` that may wait are done.
+    fn take_in_turn(&self, graph: &Dependencies, turn: &mut usize) -> Option<u32> {
+        let is_over = |node: usize| !graph.waits[node] || self.done[node].load(Ordering::Acquire);
+        while *turn < graph.len() && is_over(*turn) {
+            *turn += 1;
+        }
+        for (number, word) in self.ready.iter().enumerate() {
+            let mut bits = word.load(Ordering::Relaxed);
+            while bits != 0 {
+                let (node, bit) = (number * 64 + bits.trailing_zeros() as usize, bits & bits.wrapping_neg());
+                bits &= !bit;
+                if (!graph.waits[node] || node == *turn) && word.fetch_and(!bit, Ordering::AcqRel) & bit != 0 {
+                    return Some(node as u32);
+                }
+            }
+        }
+        None
+    }
+
     /// Counts a node as done. Returns a node that the thread goes on with.
     fn finish(&self, graph: &Dependencies, node: u32) -> Option<u32> {
         if graph.waits[node as usize] {
@@ -184,12 +247,12 @@ impl ReadySet {
     }
 
     /// Counts a node as done that was not taken from the set.
-    pub(crate) fn set_done(&self, node: u32) {
+    pub fn set_done(&self, node: u32) {
         self.done[node as usize].store(true, Ordering::Release);
     }
 
     /// Waits until a node is done that may wait itself.
-    pub(crate) fn wait_for(&self, node: u32) {
+    pub fn wait_for(&self, node: u32) {
         let mut tries = 0;
         while !self.done[node as usize].load(Ordering::Acquire) {
             relax(&mut tries);

@@ -125,8 +125,8 @@ impl Schedule {
     /// # Errors
     ///
     /// Returns [`RunError`] if a system panics or returns an error. Later systems have not run, but systems that ran at the same
-    /// time may have. The commands and events of all systems in the same stage are dropped. The world is valid, and has what the
-    /// systems before have written.
+    /// time may have. The commands and events of all systems in the same stage are dropped, and the entities that they would
+    /// have spawned are despawned. The world is valid, and has what the systems before have written.
     pub fn try_run(&mut self, world: &mut World) -> Result<(), RunError> {
         self.run_with(world, |_, _| Mode { executor: None, is_timed: false, shuffle: None })
     }
@@ -137,6 +137,10 @@ impl Schedule {
     ///
     /// Returns [`RunError`] if a system panics or returns an error: that of the first system in the order of the schedule, whatever
     /// threads were used. The rest is as for [`try_run`](Schedule::try_run).
+    ///
+    /// # Panics
+    ///
+    /// Panics if the executor does. Then the stage ends like one in which a system fails.
     pub fn try_run_on(&mut self, executor: &dyn Executor, world: &mut World) -> Result<(), RunError> {
         // Without helpers nothing needs to be measured. So no clock is used where there is none.
         let is_timed = executor.width() > 1 && self.threads == Threads::Auto && self.runs.is_multiple_of(16);
@@ -195,6 +199,8 @@ impl Schedule {
 
     /// Updates the states of all parameters to a world.
     fn initialize(&mut self, world: &mut World) -> Result<(), RunError> {
+        // If a parameter panics, the next run begins again.
+        self.initialized = None;
         for (node, info) in self.nodes.iter_mut().zip(&self.infos) {
             node.get_mut().initialize(world, "").map_err(|conflict| {
                 let error = BuildError::ParamConflict { system: info.name.clone(), conflict };

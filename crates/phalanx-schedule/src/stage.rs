@@ -122,7 +122,7 @@ impl Stage {
         for &(from, to) in &inner {
             graph.predecessors[to] += 1;
             lists[from].push(to as u32);
-            ticks[to] = ticks[to].max(ticks[from] + 1);
+            ticks[to] = ticks[to].max(ticks[from] + infos[from].ticks);
         }
         graph.starts.push(0);
         for list in lists {
@@ -146,7 +146,11 @@ impl Stage {
             nodes,
             ready: ReadySet::new(len),
             is_exclusive,
-            tick_count: if tracks { ticks.iter().max().map_or(0, |most| most + 1) } else { 0 },
+            tick_count: if tracks {
+                (0..len).map(|node| ticks[node] + infos[node].ticks).max().unwrap_or(0)
+            } else {
+                0
+            },
             needs,
             wanted: spawners.iter().map(|(_, count)| *count).fold(0, u32::saturating_add),
             reservations: Vec::with_capacity(spawners.len()),
@@ -187,7 +191,7 @@ impl Stage {
         }
         let start = self.begin(world);
         // SAFETY: the parameters are initialised, by the caller's contract. The world is borrowed exclusively.
-        let failed = unsafe { self.run_nodes(world, nodes, met, &start, mode) };
+        let (failed, panic) = unsafe { self.run_nodes(world, nodes, met, &start, mode) };
         if self.wanted > 0 {
             self.unused.clear();
             self.unused.extend(self.reservations.iter().map(Reservations::unused).filter(|unused| !unused.is_empty()));
@@ -197,7 +201,11 @@ impl Stage {
             self.average(nodes);
         }
         if let Some(failed) = failed {
-            return Err(self.fail(failed, world, nodes));
+            return Err(self.fail(failed, panic, world, nodes));
+        }
+        if let Some(panic) = panic {
+            self.discard(nodes, world);
+            resume_unwind(panic);
         }
         match self.deferred.is_empty() {
             true => Ok(()),
@@ -207,11 +215,20 @@ impl Stage {
 
     /// Drops what the nodes have recorded, and returns the failure of the lowest node that failed.
     #[cold]
-    fn fail(&self, failed: u32, world: &World, nodes: &mut [NodeCell]) -> Failure {
-        let mut causes = nodes.iter_mut().map(|node| node.get_mut().failure.take());
-        let cause = causes.nth(failed as usize).flatten();
+    fn fail(
+        &self,
+        failed: u32,
+        panic: Option<Box<dyn Any + Send>>,
+        world: &mut World,
+        nodes: &mut [NodeCell],
+    ) -> Failure {
+        let cause = nodes[failed as usize].get_mut().failure.take();
         // Payloads of the panics of others are dropped, and so is what all have recorded. Both may panic again.
-        drop(catch_unwind(AssertUnwindSafe(|| causes.for_each(drop))));
+        for node in &mut *nodes {
+            let other = node.get_mut().failure.take();
+            quietly(|| drop(other));
+        }
+        quietly(|| drop(panic));
         self.discard(nodes, world);
         let rank = self.nodes.start + failed as usize;
         (rank, cause.unwrap_or_else(|| Cause::Panic(Box::new("a system failed"))))
@@ -231,7 +248,7 @@ impl Stage {
         start
     }
 
-    /// Runs the nodes. Returns the lowest that failed.
+    /// Runs the nodes. Returns the lowest that failed, and the panic of the executor.
     ///
     /// # Safety
     ///
@@ -244,24 +261,41 @@ impl Stage {
         met: &[AtomicBool],
         start: &StageStart,
         mode: Mode<'_>,
-    ) -> Option<u32> {
+    ) -> (Option<u32>, Option<Box<dyn Any + Send>>) {
         let is_threaded = mode.executor.is_some() && nodes.len() > 1;
         if is_threaded || mode.shuffle.is_some() {
             self.ready.begin(&self.graph);
         }
-        let failed = AtomicU32::new(u32::MAX);
+        let (failed, mut panic) = (AtomicU32::new(u32::MAX), None);
         let shared = Shared { world, nodes, met, stage: self, start, is_timed: mode.is_timed, failed };
         match (mode.executor, mode.shuffle) {
             (Some(executor), _) if is_threaded => {
+                let (ready, graph) = (&shared.stage.ready, &shared.stage.graph);
+                let may_nest = executor.may_nest();
                 let threads = AtomicU32::new(0);
                 let work = || {
                     let thread = threads.fetch_add(1, Ordering::Relaxed);
-                    // SAFETY: the caller's contract.
-                    unsafe { shared.drain(thread) };
+                    match may_nest {
+                        // SAFETY: the set gives out each node once, when the nodes that it conflicts with are done.
+                        true => ready.help(graph, |node| unsafe { shared.run_beside(node, thread) }),
+                        // SAFETY: the caller's contract.
+                        false => unsafe { shared.drain(thread) },
+                    }
                 };
-                executor.run(executor.width().min(shared.nodes.len()), &work);
-                // An executor may have called nothing.
-                work();
+                let mut offer = || {
+                    let run = || executor.run(executor.width().min(shared.nodes.len()), &work);
+                    if panic.is_none() {
+                        panic = catch_unwind(AssertUnwindSafe(run)).err();
+                    }
+                };
+                if may_nest {
+                    // SAFETY: as above.
+                    ready.drain_with_help(graph, offer, |node| unsafe { shared.run_beside(node, 0) });
+                } else {
+                    offer();
+                    // An executor may have called nothing.
+                    work();
+                }
             }
             (_, Some(seed)) => {
                 for node in shared.stage.graph.shuffled(seed) {
@@ -272,7 +306,7 @@ impl Stage {
             // SAFETY: the nodes run one after another.
             _ => unsafe { shared.run_inline() },
         }
-        Some(shared.failed.into_inner()).filter(|failed| *failed != u32::MAX)
+        (Some(shared.failed.into_inner()).filter(|failed| *failed != u32::MAX), panic)
     }
 
     /// Applies what the nodes have recorded, in their order.
@@ -300,11 +334,11 @@ impl Stage {
     }
 
     /// Drops what the nodes have recorded.
-    fn discard(&self, nodes: &mut [NodeCell], world: &World) {
+    fn discard(&self, nodes: &mut [NodeCell], world: &mut World) {
         for &number in &self.deferred {
             // A value that panics when it is dropped must not keep the others. The panic of the system is reported.
             let node: &mut Node = nodes[number as usize].get_mut();
-            drop(catch_unwind(AssertUnwindSafe(|| node.discard(world))));
+            quietly(|| node.discard(world));
         }
     }
 
@@ -361,7 +395,7 @@ impl Shared<'_> {
         loop {
             let run = |number| {
                 // SAFETY: the set gives out each node once, when the nodes that it conflicts with are done.
-                if let Err(error) = unsafe { self.run_beside(number, thread) } {
+                if let Err(error) = unsafe { self.try_run_beside(number, thread) } {
                     // SAFETY: the node was given to this thread.
                     unsafe { self.fail(number, Cause::Error(error)) };
                 }
@@ -398,7 +432,7 @@ impl Shared<'_> {
     /// - Nothing else uses the node, and nothing else touches what it writes, or writes what it touches.
     /// - The parameters are initialised for the world.
     #[inline(always)]
-    unsafe fn run_beside(&self, number: u32, thread: u32) -> Result<(), BoxError> {
+    unsafe fn try_run_beside(&self, number: u32, thread: u32) -> Result<(), BoxError> {
         // Nodes before one that fails still run, so that the lowest failure does not depend on the threads.
         if self.failed.load(Ordering::Relaxed) < number {
             return Ok(());
@@ -409,6 +443,20 @@ impl Shared<'_> {
         unsafe { self.run_node(self.nodes[number as usize].get(), needs, &turn, thread) }
     }
 
+    /// Runs a node, unless one before it has failed, and notes its failure.
+    ///
+    /// # Safety
+    ///
+    /// The contract of [`Shared::try_run_beside`].
+    unsafe fn run_beside(&self, number: u32, thread: u32) {
+        // SAFETY: the caller's contract.
+        let run = || unsafe { self.try_run_beside(number, thread) };
+        if let Err(cause) = flatten(catch_unwind(AssertUnwindSafe(run))) {
+            // SAFETY: the node is not in use any more.
+            unsafe { self.fail(number, cause) };
+        }
+    }
+
     /// Runs a node in a shuffled order, in which the nodes that may wait for their turn keep their order.
     ///
     /// # Safety
@@ -416,11 +464,7 @@ impl Shared<'_> {
     /// The contract of [`Shared::run_beside`].
     unsafe fn run_shuffled(&self, number: u32) {
         // SAFETY: the caller's contract.
-        let run = || unsafe { self.run_beside(number, 0) };
-        if let Err(cause) = flatten(catch_unwind(AssertUnwindSafe(run))) {
-            // SAFETY: the node is not in use any more.
-            unsafe { self.fail(number, cause) };
-        }
+        unsafe { self.run_beside(number, 0) };
         self.stage.ready.set_done(number);
     }
 
@@ -428,7 +472,7 @@ impl Shared<'_> {
     ///
     /// # Safety
     ///
-    /// The contract of [`Shared::run_beside`].
+    /// The contract of [`Shared::try_run_beside`].
     #[inline(always)]
     unsafe fn run_node(&self, node: &mut Node, needs: Needs, turn: &dyn Turn, thread: u32) -> Result<(), BoxError> {
         static NONE: Reservations = Reservations::none();
@@ -446,6 +490,16 @@ impl Shared<'_> {
         }
         // SAFETY: the caller's contract.
         unsafe { node.run_shared(self.world, &context, self.met) }
+    }
+}
+
+/// Calls a function, and drops its panic.
+fn quietly(function: impl FnOnce()) {
+    if let Err(payload) = catch_unwind(AssertUnwindSafe(function))
+        && let Err(second) = catch_unwind(AssertUnwindSafe(|| drop(payload)))
+    {
+        // Its destructor may panic as well, and so on.
+        core::mem::forget(second);
     }
 }
 

@@ -5,6 +5,7 @@ use core::any::TypeId;
 use core::fmt;
 use phalanx::World;
 use phalanx::system::Res;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
 /// A type whose values are the modes of a program: any type that can be compared and printed.
 pub trait StateValue: Clone + PartialEq + fmt::Debug + Send + Sync + 'static {}
@@ -15,7 +16,7 @@ impl<S: Clone + PartialEq + fmt::Debug + Send + Sync + 'static> StateValue for S
 ///
 /// A new mode takes effect at the start of the next run of the schedule, or at its next
 /// [sync point](crate::ScheduleBuilder::sync). Then the systems run that were added for leaving the old mode and entering the
-/// new one.
+/// new one. If one of them fails, the change is tried again in the next run, from the systems for leaving or entering on.
 ///
 /// ```
 /// use phalanx::World;
@@ -97,6 +98,8 @@ trait AnyState: Send {
     fn change(&mut self, world: &mut World);
     /// Runs the systems for entering the present mode, if it has changed.
     fn enter(&mut self, world: &mut World) -> Result<(), BoxError>;
+    /// Makes the state change again in the next run, as far as it has not changed completely.
+    fn retry(&mut self, world: &mut World);
     fn as_any(&mut self) -> &mut dyn core::any::Any;
 }
 
@@ -144,10 +147,18 @@ impl<S: StateValue> AnyState for StateSystems<S> {
     }
 
     fn enter(&mut self, world: &mut World) -> Result<(), BoxError> {
-        match core::mem::take(&mut self.enters_first) {
-            true => StateSystems::run(&mut self.enters, world),
-            false => Ok(()),
+        if self.enters_first {
+            StateSystems::run(&mut self.enters, world)?;
+            self.enters_first = false;
         }
+        Ok(())
+    }
+
+    fn retry(&mut self, world: &mut World) {
+        let next = self.next.take();
+        let Ok(state) = world.resource_mut::<State<S>>() else { return };
+        state.next = state.next.take().or(next);
+        state.is_entered &= !self.enters_first;
     }
 
     fn as_any(&mut self) -> &mut dyn core::any::Any {
@@ -188,9 +199,16 @@ impl Transitions {
 
     /// Changes all states that are about to change: leaves all old modes, then enters all new ones.
     pub(crate) fn run(&mut self, world: &mut World) -> Result<(), BoxError> {
-        self.states.iter_mut().for_each(|state| state.begin(world));
-        self.states.iter_mut().try_for_each(|state| state.exit(world))?;
-        self.states.iter_mut().for_each(|state| state.change(world));
-        self.states.iter_mut().try_for_each(|state| state.enter(world))
+        let states = &mut self.states;
+        let result = catch_unwind(AssertUnwindSafe(|| {
+            states.iter_mut().for_each(|state| state.begin(world));
+            states.iter_mut().try_for_each(|state| state.exit(world))?;
+            states.iter_mut().for_each(|state| state.change(world));
+            states.iter_mut().try_for_each(|state| state.enter(world))
+        }));
+        if !matches!(result, Ok(Ok(()))) {
+            states.iter_mut().for_each(|state| state.retry(world));
+        }
+        result.unwrap_or_else(|panic| resume_unwind(panic))
     }
 }

@@ -82,7 +82,7 @@ unsafe impl<E: Event> SystemParam for EventWriter<'_, E> {
         }
     }
 
-    fn discard(state: &mut Vec<E>, _: &World) {
+    fn discard(state: &mut Vec<E>, _: &mut World) {
         state.clear();
     }
 }

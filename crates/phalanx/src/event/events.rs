@@ -288,8 +288,11 @@ mod serial {
     impl<'de, E: Deserialize<'de>> Deserialize<'de> for Events<E> {
         fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
             let (first, log, list) = <(u64, Vec<E>, Vec<(String, u64, u64)>)>::deserialize(deserializer)?;
-            if first.checked_add(log.len() as u64).is_none() {
-                return Err(D::Error::custom("numbers of events that overflow"));
+            // Far below the largest number, so that none overflows later.
+            let end = first.checked_add(log.len() as u64).filter(|end| *end <= u64::MAX / 2);
+            let Some(end) = end else { return Err(D::Error::custom("numbers of events that overflow")) };
+            if list.iter().any(|(_, cursor, _)| *cursor > end) {
+                return Err(D::Error::custom("a reader that has read events which were not sent"));
             }
             let reader = |(path, cursor, missed): (String, u64, u64)| Reader {
                 key: ReaderKey::System(path.into()),

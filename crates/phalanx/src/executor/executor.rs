@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 /// Calls a function on several threads.
 ///
-/// The callers of an executor rely on nothing but its types. Their `work` takes what is left of a job until nothing is left, and
+/// The callers of an executor rely on nothing but its types and [`may_nest`](Executor::may_nest). Their `work` takes what is left of a job until nothing is left, and
 /// each of them calls it once more by itself. So an executor may call `work` on every thread, once, or not at all; it may
 /// also call it often, nested, or one call after another. All of these give the same result.
 ///
@@ -42,6 +42,15 @@ pub trait Executor: Sync {
 
     /// Returns the number of threads that can work on one job, the calling thread included.
     fn width(&self) -> usize;
+
+    /// Returns `true` if a thread that waits inside of `work` may call `work` again, above the first call.
+    ///
+    /// That is so for pools whose threads run other tasks while they wait, such as rayon's. Then calls of `work` must not wait for
+    /// each other: a schedule uses fewer threads for systems with commands, and starts more jobs. An executor that returns
+    /// `false` and nests all the same may not return.
+    fn may_nest(&self) -> bool {
+        true
+    }
 }
 
 /// Defines an executor by the one that it points to.
@@ -54,6 +63,10 @@ macro_rules! delegate {
 
             fn width(&self) -> usize {
                 (**self).width()
+            }
+
+            fn may_nest(&self) -> bool {
+                (**self).may_nest()
             }
         }
     )*};

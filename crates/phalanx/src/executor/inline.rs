@@ -17,4 +17,8 @@ impl Executor for Inline {
     fn width(&self) -> usize {
         1
     }
+
+    fn may_nest(&self) -> bool {
+        false
+    }
 }

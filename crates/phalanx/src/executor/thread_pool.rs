@@ -94,6 +94,11 @@ impl Executor for ThreadPool {
     fn width(&self) -> usize {
         self.helpers.len() + 1
     }
+
+    /// Helpers join jobs only between jobs, and the owner of a job only waits.
+    fn may_nest(&self) -> bool {
+        false
+    }
 }
 
 impl Shared {

@@ -23,8 +23,8 @@ struct Touch {
     key: TypeId,
     name: &'static str,
     writes: bool,
-    /// Whether each value has change ticks of its own.
-    tracks_rows: bool,
+    /// How changes are tracked.
+    track: Track,
 }
 
 /// What is certain of every row that passes a filter.
@@ -141,8 +141,8 @@ impl Access {
     }
 
     pub(crate) fn touch<C: Component>(&mut self, writes: bool) {
-        let tracks_rows = C::Layout::TRACK == Track::Row;
-        self.add(Touch { key: TypeId::of::<C>(), name: core::any::type_name::<C>(), writes, tracks_rows });
+        let track = C::Layout::TRACK;
+        self.add(Touch { key: TypeId::of::<C>(), name: core::any::type_name::<C>(), writes, track });
     }
 
     fn add(&mut self, touch: Touch) {
@@ -197,7 +197,8 @@ impl Access {
     /// Returns `true` if two queries can run at once.
     ///
     /// That is so if neither writes what the other touches. It is also so if the filter of one has `With<T>` and that of
-    /// the other `Without<T>`: then no row is visited by both.
+    /// the other `Without<T>`: then no row is visited by both. Two queries that write a component with
+    /// `track = "column"` still conflict, because rows share its change tick.
     ///
     /// ```
     /// use phalanx::query::Access;
@@ -225,14 +226,18 @@ impl Access {
         let filter = |reads: &Access, writes: &Access| {
             let clashes = |touch: &&Touch| {
                 let is_read = || reads.filtered.iter().any(|(key, _)| *key == touch.key);
-                touch.writes && (is_read() || !reads.rows.is_known && touch.tracks_rows)
+                touch.writes && (is_read() || !reads.rows.is_known && touch.track == Track::Row)
             };
             writes.touched.iter().find(clashes).map(|touch| touch.name)
         };
         let data = || {
             let clashes = |a: &Touch, b: &Touch| a.key == b.key && (a.writes || b.writes);
-            let found = self.touched.iter().find(|a| other.touched.iter().any(|b| clashes(a, b)));
-            found.map(|touch| touch.name).filter(|_| !self.rows.exclude_each_other(&other.rows))
+            // Both set the change tick of a column, which rows share that only one of them visits.
+            let share_tick = |a: &Touch, b: &Touch| a.track == Track::Column && a.writes && b.writes;
+            let are_other_rows = self.rows.exclude_each_other(&other.rows);
+            let clash = |a: &Touch, b: &Touch| clashes(a, b) && (!are_other_rows || share_tick(a, b));
+            let found = self.touched.iter().find(|a| other.touched.iter().any(|b| clash(a, b)));
+            found.map(|touch| touch.name)
         };
         filter(self, other).or_else(|| filter(other, self)).or_else(data)
     }

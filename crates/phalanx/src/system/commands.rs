@@ -155,7 +155,8 @@ unsafe impl SystemParam for Commands<'_, '_> {
         }
     }
 
-    fn discard(state: &mut CommandBuffer, _: &World) {
-        state.clear();
+    fn discard(state: &mut CommandBuffer, world: &mut World) {
+        // Entities that spawns have reserved are despawned.
+        state.finish(world);
     }
 }

@@ -133,6 +133,8 @@ unsafe impl<M: 'static, F: SystemFunction<M>> System for FunctionSystem<M, F> {
         if self.world == Some(world.id()) {
             return Ok(());
         }
+        // If it fails, or a parameter panics, the state is that of no world.
+        self.world = None;
         if let Some(state) = &mut self.state {
             F::Param::update(state, world);
         } else {
@@ -168,7 +170,7 @@ unsafe impl<M: 'static, F: SystemFunction<M>> System for FunctionSystem<M, F> {
         }
     }
 
-    fn discard(&mut self, world: &World) {
+    fn discard(&mut self, world: &mut World) {
         if let Some(state) = &mut self.state {
             F::Param::discard(state, world);
         }
@@ -204,7 +206,7 @@ where
 
     fn apply(&mut self, _: &mut World, _: &mut Outcome) {}
 
-    fn discard(&mut self, _: &World) {}
+    fn discard(&mut self, _: &mut World) {}
 }
 
 impl<M, F: SystemFunction<M>> fmt::Debug for FunctionSystem<M, F> {

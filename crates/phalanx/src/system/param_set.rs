@@ -41,14 +41,16 @@ impl<P: SystemParam> fmt::Debug for ParamSet<'_, '_, P> {
 macro_rules! param_set {
     ($($name:ident $number:tt $method:ident)*) => {
         // SAFETY: each member declares what it touches. Members that conflict are not used at the same time, because each
-        // borrows the set.
+        // borrows the set. Parameters within a member are checked against each other like all others.
         unsafe impl<$($name: SystemParam),*> SystemParam for ParamSet<'_, '_, ($($name,)*)> {
             type State = ($($name::State,)*);
             type Item<'w, 's> = ParamSet<'w, 's, ($($name,)*)>;
 
             fn init(world: &mut World, setup: &mut ParamSetup<'_>) -> Self::State {
-                let start = setup.access.set_start();
-                ($(setup.init_set_member::<$name>(start, world),)*)
+                let set = setup.access.begin_set();
+                let state = ($(setup.init_set_member::<$name>(set, world),)*);
+                setup.access.end_set();
+                state
             }
 
             fn update(state: &mut Self::State, world: &mut World) {
@@ -68,7 +70,7 @@ macro_rules! param_set {
                 <($($name,)*)>::apply(state, world, outcome);
             }
 
-            fn discard(state: &mut Self::State, world: &World) {
+            fn discard(state: &mut Self::State, world: &mut World) {
                 <($($name,)*)>::discard(state, world);
             }
         }

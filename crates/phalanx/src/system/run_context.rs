@@ -70,6 +70,12 @@ impl<'w> RunContext<'w> {
         RunContext { tick, reservations: Some((reservations, turn)) }
     }
 
+    /// Returns the context of what a system does after its conditions, which have filtered by changes: with the next tick.
+    #[must_use]
+    pub fn with_next_tick(self) -> RunContext<'w> {
+        RunContext { tick: Tick(self.tick.0.wrapping_add(2)), ..self }
+    }
+
     /// Reserves an entity.
     ///
     /// # Panics

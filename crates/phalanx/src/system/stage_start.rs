@@ -29,12 +29,21 @@ impl StageStart {
         }
         let numbers = match reservations {
             0 => 0..0,
-            count => world.storage.entities.reserve_numbers(count),
+            count => {
+                let numbers = world.storage.entities.reserve_numbers(count);
+                if numbers.len() < count as usize {
+                    // Without reservations each system takes only the entities that it spawns.
+                    cancel(world, &[numbers]);
+                    0..0
+                } else {
+                    numbers
+                }
+            }
         };
         StageStart { first: world.storage.sparse.clock.take_many(ticks), numbers }
     }
 
-    /// Returns the numbers of the reserved entities, which start at 0. There are fewer if not as many indices are left.
+    /// Returns the numbers of the reserved entities, which start at 0. There are none if not as many indices are left.
     pub fn numbers(&self) -> Range<u32> {
         self.numbers.clone()
     }
@@ -54,8 +63,12 @@ impl StageStart {
     ///
     /// Panics if the numbers are not ascending. Aborts if allocation fails.
     pub fn finish(self, world: &mut World, unused: &[Range<u32>]) {
-        if let Err(error) = world.storage.entities.try_cancel(unused) {
-            panic_change(error.into());
-        }
+        cancel(world, unused);
+    }
+}
+
+fn cancel(world: &mut World, numbers: &[Range<u32>]) {
+    if let Err(error) = world.storage.entities.try_cancel(numbers) {
+        panic_change(error.into());
     }
 }

@@ -22,7 +22,8 @@ pub unsafe trait System: Send + 'static {
     /// Creates the state of the parameters for a world, or updates it to a world. Must be called before a run if the world is
     /// another one, or has been rolled back.
     ///
-    /// `path` names the system among all that use the world, so that its readers of events are found again in a snapshot.
+    /// `path` names the system among all that use the world, so that its readers of events are found again in a snapshot. Two
+    /// systems have different paths, also if `@` and a number is appended to one of them.
     ///
     /// # Errors
     ///
@@ -55,7 +56,7 @@ pub unsafe trait System: Send + 'static {
     fn apply(&mut self, world: &mut World, outcome: &mut Outcome);
 
     /// Drops what the last run has recorded.
-    fn discard(&mut self, world: &World);
+    fn discard(&mut self, world: &mut World);
 }
 
 /// A function or a closure that can be made a [`System`].
@@ -111,7 +112,8 @@ impl World {
     ///
     /// # Panics
     ///
-    /// Panics if the parameters of the system conflict, or if the system panics. Then its commands and events are dropped.
+    /// Panics if the parameters of the system conflict, or if the system panics. Then its commands and events are dropped, and
+    /// the entities that it would have spawned are despawned.
     #[track_caller]
     pub fn run_system<S: System + ?Sized>(&mut self, system: &mut S) -> S::Out {
         if let Err(conflict) = system.initialize(self, None) {
@@ -125,12 +127,12 @@ impl World {
             crate::error::panic_change(error.into());
         }
         let context = RunContext::new(self);
-        let mut run = DropGuard::new((&mut *system, &*self), |(system, world)| system.discard(world));
-        let (running, world) = &mut run.state;
+        let mut run = DropGuard::new((system, self), |(system, world)| system.discard(world));
+        let (system, world) = &mut run.state;
         // SAFETY: the system was initialised for this world just now and is not exclusive. The world is borrowed exclusively.
-        let out = unsafe { running.run_shared(world, &context) };
+        let out = unsafe { system.run_shared(world, &context) };
+        system.apply(world, &mut Outcome::default());
         run.dismiss();
-        system.apply(self, &mut Outcome::default());
         out
     }
 }

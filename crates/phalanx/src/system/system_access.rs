@@ -4,6 +4,7 @@ use super::ShortName;
 use crate::query::{Access, AliasError, Filtered, QueryData, QueryFilter};
 use core::any::{TypeId, type_name};
 use core::fmt;
+use core::ops::Range;
 
 /// What a system touches: the components of its queries, resources, events, and whether it records commands.
 ///
@@ -20,9 +21,14 @@ pub struct SystemAccess {
     locals: Vec<&'static str>,
     /// The first two parameters of which one writes what the other touches.
     conflict: Option<ParamConflict>,
-    /// Where the parameters of the present [set](super::ParamSet) begin. They do not conflict with each other.
-    set: Option<[usize; 2]>,
+    /// The other members of each [set](super::ParamSet) that the next parameter is in: their queries and their resources. The
+    /// next parameter may conflict with them.
+    other_members: Vec<[Range<usize>; 2]>,
 }
+
+/// Where the parameters of a [set](super::ParamSet) begin: the number of queries and of resources before it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct SetStart([usize; 2]);
 
 /// A resource or an event type, and the parameter that touches it.
 #[derive(Clone, Copy, Debug)]
@@ -116,9 +122,9 @@ impl SystemAccess {
                 return;
             }
         };
-        let before = self.set.map_or(self.queries.len(), |[queries, _]| queries);
+        let others = self.queries.iter().enumerate().filter(|(at, _)| self.is_used_together(0, *at));
         let other =
-            self.queries[..before].iter().find_map(|(other, name)| Some((*name, other.conflict_with(&access)?)));
+            others.map(|(_, other)| other).find_map(|(other, name)| Some((*name, other.conflict_with(&access)?)));
         if let Some((first, component)) = other {
             self.refuse(first, param, Conflict::Component(component));
         }
@@ -134,9 +140,9 @@ impl SystemAccess {
     /// Adds a resource.
     pub(crate) fn add_resource<R: 'static>(&mut self, writes: bool, param: &'static str) {
         let touch = Touch { key: TypeId::of::<R>(), name: type_name::<R>(), writes, param };
-        let before = self.set.map_or(self.resources.len(), |[_, resources]| resources);
-        let clashes = |other: &&Touch| other.key == touch.key && (other.writes || writes);
-        if let Some(other) = self.resources[..before].iter().find(clashes) {
+        let others = self.resources.iter().enumerate().filter(|(at, _)| self.is_used_together(1, *at));
+        let other = others.map(|(_, other)| *other).find(|other| other.key == touch.key && (other.writes || writes));
+        if let Some(other) = other {
             self.refuse(other.param, param, Conflict::Resource(touch.name));
         }
         if let Some((WorldAccess::Shared, first)) = self.world
@@ -171,16 +177,28 @@ impl SystemAccess {
         self.world = Some((WorldAccess::Shared, param));
     }
 
-    /// Sets where the parameters of a set begin, if they are added next, and returns the old value.
-    ///
-    /// What is added then conflicts only with what was added before the set.
-    pub(super) fn replace_set(&mut self, set: Option<[usize; 2]>) -> Option<[usize; 2]> {
-        core::mem::replace(&mut self.set, set)
+    /// Begins a [set](super::ParamSet), whose members are used one at a time.
+    pub(super) fn begin_set(&mut self) -> SetStart {
+        let start = [self.queries.len(), self.resources.len()];
+        self.other_members.push(start.map(|start| start..start));
+        SetStart(start)
     }
 
-    /// Returns where the parameters of a set begin that is added next.
-    pub(super) fn set_start(&self) -> [usize; 2] {
-        self.set.unwrap_or([self.queries.len(), self.resources.len()])
+    /// Begins the next member of a set. What is added next may conflict with the members before.
+    pub(super) fn begin_set_member(&mut self, SetStart([queries, resources]): SetStart) {
+        if let Some(others) = self.other_members.last_mut() {
+            *others = [queries..self.queries.len(), resources..self.resources.len()];
+        }
+    }
+
+    /// Ends the innermost set.
+    pub(super) fn end_set(&mut self) {
+        self.other_members.pop();
+    }
+
+    /// Returns `true` if the system may use the query (0) or the resource (1) with an index together with the next parameter.
+    fn is_used_together(&self, kind: usize, index: usize) -> bool {
+        self.other_members.iter().all(|others| !others[kind].contains(&index))
     }
 
     /// Adds a value that belongs to the system.

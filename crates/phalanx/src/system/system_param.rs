@@ -1,8 +1,10 @@
 //! [`SystemParam`]: what a system can ask for.
 #![allow(unsafe_code)]
 
+use super::system_access::SetStart;
 use super::{RunContext, SystemAccess};
 use crate::world::World;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
 
 /// A parameter of a system.
@@ -56,7 +58,7 @@ pub unsafe trait SystemParam: Sized {
     fn apply(_: &mut Self::State, _: &mut World, _: &mut super::Outcome) {}
 
     /// Drops what the parameter has recorded in a run that failed.
-    fn discard(_: &mut Self::State, _: &World) {}
+    fn discard(_: &mut Self::State, _: &mut World) {}
 }
 
 /// What parameters are created with: the access of the system, and its name.
@@ -64,26 +66,24 @@ pub unsafe trait SystemParam: Sized {
 pub struct ParamSetup<'a> {
     /// The access, to which parameters add what they touch.
     pub access: &'a mut SystemAccess,
-    /// The path of the system, if it is part of a schedule.
+    /// The path of the system, if it is part of a schedule. It does not end with `@` and a number.
     pub(super) path: Option<&'a str>,
     /// The number of readers of events so far.
     pub(super) readers: usize,
 }
 
 impl ParamSetup<'_> {
-    /// Creates the state of a member of a [set](super::ParamSet) whose parameters begin at `start`.
-    pub(super) fn init_set_member<P: SystemParam>(&mut self, start: [usize; 2], world: &mut World) -> P::State {
-        let outer = self.access.replace_set(Some(start));
-        let state = P::init(world, self);
-        self.access.replace_set(outer);
-        state
+    /// Creates the state of the next member of a [set](super::ParamSet).
+    pub(super) fn init_set_member<P: SystemParam>(&mut self, set: SetStart, world: &mut World) -> P::State {
+        self.access.begin_set_member(set);
+        P::init(world, self)
     }
 
     /// Returns a name for the next reader of events, if the system is part of a schedule.
     pub(crate) fn reader_path(&mut self) -> Option<Arc<str>> {
         let number = self.readers;
         self.readers += 1;
-        self.path.map(|path| if number == 0 { path.into() } else { format!("{path}#{number}").into() })
+        self.path.map(|path| if number == 0 { path.into() } else { format!("{path}@{number}").into() })
     }
 }
 
@@ -122,8 +122,18 @@ macro_rules! tuple {
             }
 
             #[allow(unused_variables)]
-            fn discard(state: &mut Self::State, world: &World) {
-                $($name::discard(&mut state.$number, world);)*
+            fn discard(state: &mut Self::State, world: &mut World) {
+                // A value that panics when it is dropped must not keep those of other parameters.
+                #[allow(unused_mut)]
+                let mut panic = None;
+                $(if let Err(payload) = catch_unwind(AssertUnwindSafe(|| $name::discard(&mut state.$number, world))) {
+                    match panic {
+                        None => panic = Some(payload),
+                        // Its destructor may panic.
+                        Some(_) => core::mem::forget(payload),
+                    }
+                })*
+                panic.into_iter().for_each(|payload| resume_unwind(payload));
             }
         }
     };
