@@ -32,9 +32,4 @@ impl BitSet {
         }
         self.words.iter_mut().zip(&other.words).for_each(|(word, other)| *word |= other);
     }
-
-    /// Returns `true` if the sets have a number in common.
-    pub(crate) fn intersects(&self, other: &BitSet) -> bool {
-        self.words.iter().zip(&other.words).any(|(word, other)| word & other != 0)
-    }
 }

@@ -90,6 +90,17 @@ impl<S: SystemSet> IntoLabel<SetMarker> for S {
     }
 }
 
+/// Tells text that is not static from sets.
+#[doc(hidden)]
+#[derive(Debug)]
+pub struct TextMarker;
+
+impl IntoLabel<TextMarker> for String {
+    fn label(&self) -> Label {
+        Label { key: Key::Text(self.clone()) }
+    }
+}
+
 /// Tells functions from sets.
 #[doc(hidden)]
 #[derive(Debug)]

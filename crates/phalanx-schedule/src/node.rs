@@ -1,7 +1,7 @@
 //! [`Node`]: a system of a schedule, with its conditions.
 #![allow(unsafe_code)]
 
-use crate::boxed_system::{BoxedCondition, BoxedSystem};
+use crate::boxed_system::{BoxError, BoxedCondition, BoxedSystem};
 use crate::run_error::Cause;
 use crate::state::Transitions;
 use core::cell::UnsafeCell;
@@ -73,7 +73,7 @@ impl Node {
         }
     }
 
-    /// Runs the node if its conditions are met. Returns `true` if it did not fail.
+    /// Runs the node if its conditions are met. Returns the error of the system, if there is one.
     ///
     /// # Safety
     ///
@@ -86,7 +86,7 @@ impl Node {
         world: &World,
         context: &RunContext<'_>,
         met: &[AtomicBool],
-    ) -> Result<(), Cause> {
+    ) -> Result<(), BoxError> {
         #[cfg(feature = "tracing")]
         let _span = tracing::info_span!("system", name = self.name.as_str()).entered();
         // Relaxed is enough: the conditions of a set are tested by a node before this one.
@@ -96,10 +96,10 @@ impl Node {
         match &mut self.body {
             Body::System(system) if self.has_run && self.conditions_track_changes => {
                 // SAFETY: the contract is the same.
-                unsafe { system.run_shared(world, &context.with_next_tick()) }.map_err(Cause::Error)
+                unsafe { system.run_shared(world, &context.with_next_tick()) }
             }
             // SAFETY: the contract is the same.
-            Body::System(system) if self.has_run => unsafe { system.run_shared(world, context) }.map_err(Cause::Error),
+            Body::System(system) if self.has_run => unsafe { system.run_shared(world, context) },
             Body::SetConditions(set) => {
                 met[*set as usize].store(self.has_run, Ordering::Relaxed);
                 Ok(())
@@ -118,7 +118,7 @@ impl Node {
         world: &mut World,
         met: &[AtomicBool],
         transitions: &mut Transitions,
-    ) -> Result<(), Cause> {
+    ) -> Result<(), BoxError> {
         #[cfg(feature = "tracing")]
         let _span = tracing::info_span!("system", name = self.name.as_str()).entered();
         let context = RunContext::new(world);
@@ -126,8 +126,8 @@ impl Node {
             // SAFETY: the world is borrowed exclusively; the rest is the caller's contract.
             && self.conditions.iter_mut().all(|condition| unsafe { condition.run_shared(world, &context) });
         match &mut self.body {
-            Body::System(system) if self.has_run => system.run_exclusive(world).map_err(Cause::Error),
-            Body::Sync => transitions.run(world).map_err(Cause::Error),
+            Body::System(system) if self.has_run => system.run_exclusive(world),
+            Body::Sync => transitions.run(world),
             _ => Ok(()),
         }
     }

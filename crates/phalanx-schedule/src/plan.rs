@@ -378,41 +378,57 @@ fn cycle(drafts: &[Draft], edges: &[Explicit], pending: &[usize]) -> BuildError 
     BuildError::Cycle { systems: path[start..].iter().rev().map(|node| drafts[*node].name.clone()).collect() }
 }
 
-/// What a node touches, as sets of numbers.
+/// The nodes so far that touch a component, a resource or a type of events.
+#[derive(Default)]
+struct Users {
+    readers: Vec<usize>,
+    writers: Vec<usize>,
+}
+
+/// The nodes so far, by what they touch.
 #[derive(Default)]
 struct Touched {
-    reads: BitSet,
-    writes: BitSet,
-    events_read: BitSet,
-    events_sent: BitSet,
-    is_special: bool,
+    users: HashMap<AccessKey, Users>,
+    /// The nodes that touch the world as a whole.
+    of_world: Vec<usize>,
 }
 
 impl Touched {
-    fn new(access: &SystemAccess, numbers: &mut HashMap<AccessKey, usize>) -> Touched {
-        let mut touched = Touched { is_special: access.world().is_some(), ..Default::default() };
-        for (key, writes, _) in access.keys() {
-            let next = numbers.len();
-            let number = *numbers.entry(key).or_insert(next);
-            let set = match (key, writes) {
-                (AccessKey::Events(_), true) => &mut touched.events_sent,
-                (AccessKey::Events(_), false) => &mut touched.events_read,
-                (_, true) => &mut touched.writes,
-                (_, false) => &mut touched.reads,
-            };
-            set.insert(number);
+    /// Returns the nodes so far that may conflict with a later node, from the last to the first. `at` nodes are before it.
+    fn candidates(&self, access: &SystemAccess, at: usize) -> Vec<usize> {
+        if access.world().is_some() {
+            return (0..at).rev().collect();
         }
-        touched
+        let mut found = self.of_world.clone();
+        for (key, writes, _) in access.keys() {
+            let Some(users) = self.users.get(&key) else { continue };
+            match (key, writes) {
+                (AccessKey::Events(_), true) => {}
+                (_, false) => found.extend(&users.writers),
+                (_, true) => found.extend(users.writers.iter().chain(&users.readers)),
+            }
+        }
+        found
     }
 
-    /// Returns `true` if a later node may conflict with this one.
-    fn may_conflict(&self, later: &Touched) -> bool {
-        self.is_special
-            || later.is_special
-            || self.writes.intersects(&later.writes)
-            || self.writes.intersects(&later.reads)
-            || self.reads.intersects(&later.writes)
-            || self.events_sent.intersects(&later.events_read)
+    /// Adds the next node.
+    fn add(&mut self, access: &SystemAccess, at: usize) {
+        if access.world().is_some() {
+            self.of_world.push(at);
+        }
+        for (key, writes, _) in access.keys() {
+            let users = self.users.entry(key).or_default();
+            let list = if writes { &mut users.writers } else { &mut users.readers };
+            if list.last() != Some(&at) {
+                list.push(at);
+            }
+        }
+    }
+
+    /// Returns the nodes so far that send events which a node reads.
+    fn senders<'a>(&'a self, access: &'a SystemAccess) -> impl Iterator<Item = usize> + 'a {
+        let read = access.keys().filter(|(key, writes, _)| matches!(key, AccessKey::Events(_)) && !writes);
+        read.filter_map(|(key, ..)| self.users.get(&key)).flat_map(|users| users.writers.iter().copied())
     }
 }
 
@@ -425,50 +441,54 @@ struct Found {
 
 impl Found {
     fn new(drafts: &[Draft], explicit: &[Explicit], order: &[usize]) -> Found {
-        let mut numbers = HashMap::new();
-        let touched: Vec<Touched> =
-            order.iter().map(|node| Touched::new(&drafts[*node].access, &mut numbers)).collect();
         let mut place = vec![0; drafts.len()];
         order.iter().enumerate().for_each(|(at, node)| place[*node] = at);
         let mut before: Vec<Vec<&Explicit>> = vec![Vec::new(); order.len()];
         explicit.iter().for_each(|edge| before[place[edge.to]].push(edge));
 
         let mut found = Found { edges: Vec::new(), stages: Vec::with_capacity(order.len()) };
+        let mut touched = Touched::default();
+        // The first stages after all nodes so far, after the exclusive ones, and after those that send events.
+        let (mut after_all, mut after_exclusive, mut after_senders) = (0, 0, 0);
         // The nodes from which a path leads to each node.
         let mut reached: Vec<BitSet> = Vec::with_capacity(order.len());
         // The reason of the explicit edge from each node to the present one.
         let mut reasons: Vec<Option<Reason>> = vec![None; order.len()];
         for (at, &node) in order.iter().enumerate() {
-            let mut reach = BitSet::with_len(order.len());
-            let mut stage = 0;
+            let mut reach = BitSet::with_len(at);
             let access = &drafts[node].access;
-            before[at].iter().rev().for_each(|edge| reasons[place[edge.from]] = Some(edge.reason));
+            let mut stage = if access.is_exclusive() { after_all } else { after_exclusive };
+            if access.world() == Some(WorldAccess::Shared) {
+                stage = stage.max(after_senders);
+            }
+            stage = touched.senders(access).map(|sender| found.stages[sender] + 1).fold(stage, u32::max);
+            let mut candidates = touched.candidates(access, at);
+            for edge in &before[at] {
+                let earlier = place[edge.from];
+                reasons[earlier].get_or_insert(edge.reason);
+                candidates.push(earlier);
+                let syncs = edge.syncs && drafts[edge.from].access.has_commands();
+                stage = stage.max(found.stages[earlier] + u32::from(syncs));
+            }
             // From the last to the first, so that an edge is added only if no path leads there.
-            for earlier in (0..at).rev() {
-                let other = &drafts[order[earlier]].access;
-                let sends = touched[earlier].events_sent.intersects(&touched[at].events_read);
-                let is_exclusive = access.is_exclusive() || other.is_exclusive();
-                if sends || is_exclusive || access.world() == Some(WorldAccess::Shared) && other.sends_events() {
-                    stage = stage.max(found.stages[earlier] + 1);
-                }
+            candidates.sort_unstable_by(|a, b| b.cmp(a));
+            candidates.dedup();
+            for earlier in candidates {
                 if reach.contains(earlier) {
                     continue;
                 }
-                let conflict = || match touched[earlier].may_conflict(&touched[at]) {
-                    true => other.conflict_with(access).map(Reason::Conflict),
-                    false => None,
-                };
+                let conflict = || drafts[order[earlier]].access.conflict_with(access).map(Reason::Conflict);
                 let Some(reason) = reasons[earlier].or_else(conflict) else { continue };
                 found.edges.push(Explicit { from: order[earlier], to: node, syncs: false, reason });
                 stage = stage.max(found.stages[earlier]);
                 reach.insert(earlier);
                 reach.union(&reached[earlier]);
             }
-            for edge in &before[at] {
-                reasons[place[edge.from]] = None;
-                let syncs = edge.syncs && drafts[edge.from].access.has_commands();
-                stage = stage.max(found.stages[place[edge.from]] + u32::from(syncs));
-            }
+            before[at].iter().for_each(|edge| reasons[place[edge.from]] = None);
+            touched.add(access, at);
+            after_all = after_all.max(stage + 1);
+            after_exclusive = if access.is_exclusive() { after_exclusive.max(stage + 1) } else { after_exclusive };
+            after_senders = if access.sends_events() { after_senders.max(stage + 1) } else { after_senders };
             found.stages.push(stage);
             reached.push(reach);
         }

@@ -86,6 +86,15 @@ pub struct ReadySet {
     done_count: AtomicU32,
 }
 
+/// How far a thread is with its share of a run.
+#[derive(Debug, Default)]
+pub(crate) struct Progress {
+    /// The node that the thread has taken last, until it counts as done.
+    pub(crate) running: Option<u32>,
+    /// The nodes that the thread has done and that are not in the common count yet.
+    count: u32,
+}
+
 impl ReadySet {
     /// Creates a set for as many nodes.
     pub fn new(nodes: usize) -> ReadySet {
@@ -125,26 +134,39 @@ impl ReadySet {
     }
 
     /// Runs nodes until all are done. Several threads may call it at once, and each node runs once.
-    pub fn drain(&self, graph: &Dependencies, mut run: impl FnMut(u32)) {
-        let (mut tries, mut count) = (0, 0);
-        let mut next = self.take();
+    #[cfg_attr(not(loom), allow(dead_code))]
+    pub fn drain(&self, graph: &Dependencies, run: impl FnMut(u32)) {
+        self.resume(graph, &mut Progress::default(), run);
+    }
+
+    /// Runs nodes until all are done, as a thread with this progress.
+    ///
+    /// If `run` panics, the thread must go on with the same progress. Then the node counts as done.
+    #[inline]
+    pub(crate) fn resume(&self, graph: &Dependencies, progress: &mut Progress, mut run: impl FnMut(u32)) {
+        let mut tries = 0;
         loop {
+            let next = match progress.running.take() {
+                Some(node) => {
+                    progress.count += 1;
+                    self.finish(graph, node).or_else(|| self.take())
+                }
+                None => self.take(),
+            };
             let Some(node) = next else {
-                if count > 0 {
+                if progress.count > 0 {
                     // Releases what the nodes did to the thread that sees that all are done.
-                    self.done_count.fetch_add(core::mem::take(&mut count), Ordering::AcqRel);
+                    self.done_count.fetch_add(core::mem::take(&mut progress.count), Ordering::AcqRel);
                 }
                 if self.done_count.load(Ordering::Acquire) as usize == graph.len() {
                     return;
                 }
                 relax(&mut tries);
-                next = self.take();
                 continue;
             };
             tries = 0;
+            progress.running = Some(node);
             run(node);
-            count += 1;
-            next = self.finish(graph, node).or_else(|| self.take());
         }
     }
 

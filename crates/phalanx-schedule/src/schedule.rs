@@ -11,7 +11,7 @@ use core::fmt;
 use core::sync::atomic::AtomicBool;
 use phalanx::World;
 use phalanx::commands::CommandError;
-use phalanx::executor::{Executor, Inline};
+use phalanx::executor::Executor;
 use phalanx::system::{Outcome, state_id};
 use std::panic::resume_unwind;
 
@@ -106,7 +106,7 @@ impl Schedule {
     /// Panics if a system panics or returns an error: see [`try_run`](Schedule::try_run).
     #[track_caller]
     pub fn run(&mut self, world: &mut World) {
-        self.run_on(&Inline, world);
+        raise(self.try_run(world));
     }
 
     /// Runs all systems on the threads of an executor, where that is faster. The result is the same as that of
@@ -117,11 +117,7 @@ impl Schedule {
     /// Panics if a system panics or returns an error: see [`try_run`](Schedule::try_run).
     #[track_caller]
     pub fn run_on(&mut self, executor: &dyn Executor, world: &mut World) {
-        match self.try_run_on(executor, world) {
-            Ok(()) => {}
-            Err(RunError { cause: Cause::Panic(payload), .. }) => resume_unwind(payload),
-            Err(error) => panic!("{error}"),
-        }
+        raise(self.try_run_on(executor, world));
     }
 
     /// Runs all systems on this thread, until one fails.
@@ -132,7 +128,7 @@ impl Schedule {
     /// time may have. The commands and events of all systems in the same stage are dropped, and the entities that they would
     /// have spawned are despawned. The world is valid, and has what the systems before have written.
     pub fn try_run(&mut self, world: &mut World) -> Result<(), RunError> {
-        self.try_run_on(&Inline, world)
+        self.run_with(world, |_, _| Mode { executor: None, is_timed: false, shuffle: None })
     }
 
     /// Runs all systems on the threads of an executor, until one fails.
@@ -243,6 +239,16 @@ impl Schedule {
     /// Local values are not part of the world, so that a rollback does not restore them.
     pub fn locals(&self) -> impl Iterator<Item = (&str, &'static str)> {
         self.infos.iter().flat_map(|info| info.access.locals().iter().map(|local| (&*info.name, *local)))
+    }
+}
+
+/// Panics if a system failed, with its panic if it panicked.
+#[track_caller]
+fn raise(result: Result<(), RunError>) {
+    match result {
+        Ok(()) => {}
+        Err(RunError { cause: Cause::Panic(payload), .. }) => resume_unwind(payload),
+        Err(error) => panic!("{error}"),
     }
 }
 

@@ -7,9 +7,10 @@
 //! thread that took it from the [`ReadySet`], which gives out each node once.
 #![allow(unsafe_code)]
 
+use crate::boxed_system::BoxError;
 use crate::node::{Node, NodeCell, Timing};
 use crate::plan::{Edge, NodeInfo};
-use crate::ready_set::{Dependencies, ReadySet};
+use crate::ready_set::{Dependencies, Progress, ReadySet};
 use crate::run_error::Cause;
 use crate::state::Transitions;
 use core::any::Any;
@@ -31,13 +32,13 @@ pub(crate) struct Stage {
     ready: ReadySet,
     /// Whether the only node needs the world exclusively.
     is_exclusive: bool,
-    /// The number of each node's change tick.
-    ticks: Vec<u32>,
+    /// What each node needs for its context.
+    needs: Vec<Needs>,
     tick_count: u32,
     /// The nodes that may reserve entities, by their number in the stage, and how many each reserves.
     spawners: Vec<(u32, u32)>,
-    /// The place of each node among the spawners.
-    spawner_of: Vec<Option<u32>>,
+    /// The number of entities that all nodes reserve.
+    wanted: u32,
     reservations: Vec<Reservations>,
     unused: Vec<Range<u32>>,
     /// The nodes that record commands or send events.
@@ -46,6 +47,15 @@ pub(crate) struct Stage {
     pub(crate) averages: Vec<f32>,
     /// Whether the averages say that several threads are faster.
     pub(crate) is_worth_threads: bool,
+}
+
+/// What a node needs for its context.
+#[derive(Clone, Copy, Debug)]
+struct Needs {
+    /// The number of its change tick.
+    tick: u32,
+    /// Its place among the spawners.
+    spawner: Option<u32>,
 }
 
 /// How the nodes of a stage are run.
@@ -126,9 +136,9 @@ impl Stage {
             (may_spawn(info) && !is_exclusive).then_some((number as u32, count))
         };
         let spawners: Vec<(u32, u32)> = infos.iter().enumerate().filter_map(spawner).collect();
-        let mut spawner_of = vec![None; len];
-        spawners.iter().enumerate().for_each(|(at, (node, _))| spawner_of[*node as usize] = Some(at as u32));
-        graph.waits = spawner_of.iter().map(Option::is_some).collect();
+        let mut needs: Vec<Needs> = ticks.iter().map(|tick| Needs { tick: *tick, spawner: None }).collect();
+        spawners.iter().enumerate().for_each(|(at, (node, _))| needs[*node as usize].spawner = Some(at as u32));
+        graph.waits = needs.iter().map(|needs| needs.spawner.is_some()).collect();
         let tracks = infos.iter().any(|info| info.access.tracks_changes());
         let defers = |info: &NodeInfo| info.access.has_commands() || info.access.sends_events();
         let deferred = (0..len as u32).filter(|number| defers(&infos[*number as usize])).collect();
@@ -141,11 +151,11 @@ impl Stage {
             } else {
                 0
             },
-            ticks,
+            needs,
+            wanted: spawners.iter().map(|(_, count)| *count).fold(0, u32::saturating_add),
             reservations: Vec::with_capacity(spawners.len()),
             unused: Vec::with_capacity(spawners.len()),
             spawners,
-            spawner_of,
             deferred,
             graph,
             averages: vec![0.0; len],
@@ -182,34 +192,51 @@ impl Stage {
         let start = self.begin(world);
         // SAFETY: the parameters are initialised, by the caller's contract. The world is borrowed exclusively.
         let (failed, panic) = unsafe { self.run_nodes(world, nodes, met, &start, mode) };
-        self.unused.clear();
-        self.unused.extend(self.reservations.iter().map(Reservations::unused).filter(|unused| !unused.is_empty()));
-        start.finish(world, &self.unused);
+        if self.wanted > 0 {
+            self.unused.clear();
+            self.unused.extend(self.reservations.iter().map(Reservations::unused).filter(|unused| !unused.is_empty()));
+            start.finish(world, &self.unused);
+        }
         if mode.is_timed {
             self.average(nodes);
         }
         if let Some(failed) = failed {
-            let cause = nodes[failed as usize].get_mut().failure.take();
-            // Payloads of the panics of others are dropped, and so is what all have recorded. Both may panic again.
-            for node in &mut *nodes {
-                let other = node.get_mut().failure.take();
-                quietly(|| drop(other));
-            }
-            quietly(|| drop(panic));
-            self.discard(nodes, world);
-            return Err((first + failed as usize, cause.unwrap_or_else(|| Cause::Panic(Box::new("a system failed")))));
+            return Err(self.fail(failed, panic, world, nodes));
         }
         if let Some(panic) = panic {
             self.discard(nodes, world);
             resume_unwind(panic);
         }
-        self.apply(nodes, world, outcomes)
+        match self.deferred.is_empty() {
+            true => Ok(()),
+            false => self.apply(nodes, world, outcomes),
+        }
+    }
+
+    /// Drops what the nodes have recorded, and returns the failure of the lowest node that failed.
+    #[cold]
+    fn fail(
+        &self,
+        failed: u32,
+        panic: Option<Box<dyn Any + Send>>,
+        world: &mut World,
+        nodes: &mut [NodeCell],
+    ) -> Failure {
+        let cause = nodes[failed as usize].get_mut().failure.take();
+        // Payloads of the panics of others are dropped, and so is what all have recorded. Both may panic again.
+        for node in &mut *nodes {
+            let other = node.get_mut().failure.take();
+            quietly(|| drop(other));
+        }
+        quietly(|| drop(panic));
+        self.discard(nodes, world);
+        let rank = self.nodes.start + failed as usize;
+        (rank, cause.unwrap_or_else(|| Cause::Panic(Box::new("a system failed"))))
     }
 
     /// Reserves entities for the nodes, and takes change ticks.
     fn begin(&mut self, world: &mut World) -> StageStart {
-        let wanted = self.spawners.iter().map(|(_, count)| *count).fold(0u32, u32::saturating_add);
-        let start = StageStart::new(world, self.tick_count, wanted);
+        let start = StageStart::new(world, self.tick_count, self.wanted);
         let numbers = start.numbers();
         self.reservations.clear();
         let mut next = numbers.start;
@@ -248,9 +275,12 @@ impl Stage {
                 let threads = AtomicU32::new(0);
                 let work = || {
                     let thread = threads.fetch_add(1, Ordering::Relaxed);
-                    // SAFETY: the set gives out each node once, when the nodes that it conflicts with are done.
-                    let run = |node| unsafe { shared.run_beside(node, thread) };
-                    if may_nest { ready.help(graph, run) } else { ready.drain(graph, run) }
+                    match may_nest {
+                        // SAFETY: the set gives out each node once, when the nodes that it conflicts with are done.
+                        true => ready.help(graph, |node| unsafe { shared.run_beside(node, thread) }),
+                        // SAFETY: the caller's contract.
+                        false => unsafe { shared.drain(thread) },
+                    }
                 };
                 let mut offer = || {
                     let run = || executor.run(executor.width().min(shared.nodes.len()), &work);
@@ -342,18 +372,57 @@ impl Shared<'_> {
     unsafe fn run_inline(&self) {
         let mut number = 0;
         let result = catch_unwind(AssertUnwindSafe(|| {
-            for cell in self.nodes {
+            for (cell, needs) in self.nodes.iter().zip(&self.stage.needs) {
                 // SAFETY: one node runs at a time; the rest is the caller's contract.
-                unsafe { self.run_node(cell.get(), number, &NoTurn, 0)? };
+                unsafe { self.run_node(cell.get(), *needs, &NoTurn, 0)? };
                 number += 1;
             }
             Ok(())
         }));
         if let Err(cause) = flatten(result) {
             // SAFETY: no node is in use any more.
-            unsafe { self.nodes[number as usize].get() }.failure = Some(cause);
-            self.failed.store(number, Ordering::Relaxed);
+            unsafe { self.fail(number, cause) };
         }
+    }
+
+    /// Runs nodes that are ready, until all are done.
+    ///
+    /// # Safety
+    ///
+    /// The contract of [`Stage::run_nodes`].
+    unsafe fn drain(&self, thread: u32) {
+        let mut progress = Progress::default();
+        loop {
+            let run = |number| {
+                // SAFETY: the set gives out each node once, when the nodes that it conflicts with are done.
+                if let Err(error) = unsafe { self.try_run_beside(number, thread) } {
+                    // SAFETY: the node was given to this thread.
+                    unsafe { self.fail(number, Cause::Error(error)) };
+                }
+            };
+            let drained = catch_unwind(AssertUnwindSafe(|| {
+                self.stage.ready.resume(&self.stage.graph, &mut progress, run);
+            }));
+            // After a panic the thread goes on, because no other one finishes the node.
+            match (drained, progress.running) {
+                (Ok(()), _) => return,
+                // SAFETY: the node was given to this thread.
+                (Err(panic), Some(number)) => unsafe { self.fail(number, Cause::Panic(panic)) },
+                (Err(panic), None) => resume_unwind(panic),
+            }
+        }
+    }
+
+    /// Notes the failure of a node.
+    ///
+    /// # Safety
+    ///
+    /// Nothing else uses the node.
+    #[cold]
+    unsafe fn fail(&self, number: u32, cause: Cause) {
+        // SAFETY: nothing else uses the node, by the caller's contract.
+        unsafe { self.nodes[number as usize].get() }.failure = Some(cause);
+        self.failed.fetch_min(number, Ordering::Relaxed);
     }
 
     /// Runs a node, unless one before it has failed.
@@ -362,19 +431,29 @@ impl Shared<'_> {
     ///
     /// - Nothing else uses the node, and nothing else touches what it writes, or writes what it touches.
     /// - The parameters are initialised for the world.
-    unsafe fn run_beside(&self, number: u32, thread: u32) {
+    #[inline(always)]
+    unsafe fn try_run_beside(&self, number: u32, thread: u32) -> Result<(), BoxError> {
         // Nodes before one that fails still run, so that the lowest failure does not depend on the threads.
         if self.failed.load(Ordering::Relaxed) < number {
-            return;
+            return Ok(());
         }
-        // SAFETY: nothing else uses the node, by the caller's contract.
-        let node = unsafe { self.nodes[number as usize].get() };
-        let turn = StageTurn { stage: self.stage, spawner: self.stage.spawner_of[number as usize].unwrap_or(0) };
+        let needs = self.stage.needs[number as usize];
+        let turn = StageTurn { stage: self.stage, spawner: needs.spawner.unwrap_or(0) };
+        // SAFETY: nothing else uses the node; the rest is the caller's contract.
+        unsafe { self.run_node(self.nodes[number as usize].get(), needs, &turn, thread) }
+    }
+
+    /// Runs a node, unless one before it has failed, and notes its failure.
+    ///
+    /// # Safety
+    ///
+    /// The contract of [`Shared::try_run_beside`].
+    unsafe fn run_beside(&self, number: u32, thread: u32) {
         // SAFETY: the caller's contract.
-        let run = || unsafe { self.run_node(node, number, &turn, thread) };
+        let run = || unsafe { self.try_run_beside(number, thread) };
         if let Err(cause) = flatten(catch_unwind(AssertUnwindSafe(run))) {
-            node.failure = Some(cause);
-            self.failed.fetch_min(number, Ordering::Relaxed);
+            // SAFETY: the node is not in use any more.
+            unsafe { self.fail(number, cause) };
         }
     }
 
@@ -393,15 +472,15 @@ impl Shared<'_> {
     ///
     /// # Safety
     ///
-    /// The contract of [`Shared::run_beside`].
+    /// The contract of [`Shared::try_run_beside`].
     #[inline(always)]
-    unsafe fn run_node(&self, node: &mut Node, number: u32, turn: &dyn Turn, thread: u32) -> Result<(), Cause> {
+    unsafe fn run_node(&self, node: &mut Node, needs: Needs, turn: &dyn Turn, thread: u32) -> Result<(), BoxError> {
         static NONE: Reservations = Reservations::none();
-        let reservations = match self.stage.spawner_of[number as usize] {
+        let reservations = match needs.spawner {
             Some(spawner) => &self.stage.reservations[spawner as usize],
             None => &NONE,
         };
-        let context = self.start.context(self.stage.ticks[number as usize], reservations, turn);
+        let context = self.start.context(needs.tick, reservations, turn);
         if self.is_timed {
             let start = Instant::now();
             // SAFETY: the caller's contract.
@@ -425,6 +504,9 @@ fn quietly(function: impl FnOnce()) {
 }
 
 /// Returns the cause of a failure: a panic or an error.
-fn flatten(result: Result<Result<(), Cause>, Box<dyn Any + Send>>) -> Result<(), Cause> {
-    result.unwrap_or_else(|panic| Err(Cause::Panic(panic)))
+fn flatten(result: Result<Result<(), BoxError>, Box<dyn Any + Send>>) -> Result<(), Cause> {
+    match result {
+        Ok(result) => result.map_err(Cause::Error),
+        Err(panic) => Err(Cause::Panic(panic)),
+    }
 }

@@ -153,9 +153,19 @@ impl<E: Event> Events<E> {
     /// Sends an event. It is dropped at once if there are no readers.
     #[inline]
     pub fn send(&mut self, event: E) {
-        if self.log.len() == self.log.capacity() {
-            self.drop_read();
+        if self.log.len() < self.log.capacity() && !self.readers.is_empty() {
+            self.log.push(event);
+            self.limit();
+        } else {
+            self.send_slow(event);
         }
+    }
+
+    /// Sends an event if memory is needed or there are no readers.
+    #[cold]
+    #[inline(never)]
+    fn send_slow(&mut self, event: E) {
+        self.drop_read();
         if !self.readers.is_empty() {
             self.log.push(event);
             self.limit();
