@@ -25,7 +25,7 @@ use std::time::Duration;
 
 fn main() -> ExitCode {
     phalanx_testkit::bench::settle_allocator();
-    let workloads = || [ecs::all(), store::all(), soa::all(), snapshot::all()].into_iter().flatten();
+    let workloads = || [ecs::all(), ecs::schedules(), store::all(), soa::all(), snapshot::all()].into_iter().flatten();
     match arguments::parse(std::env::args().skip(1)) {
         Err(sentence) => refuse(&sentence),
         Ok(Command::Help) => {

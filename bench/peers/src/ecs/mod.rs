@@ -10,12 +10,14 @@ mod hecs;
 mod legion;
 mod limit;
 mod phalanx;
+mod schedules;
 mod shipyard;
 mod sparsey;
 mod specs;
 mod workloads;
 
 use crate::harness::Ways;
+pub use schedules::all as schedules;
 pub use workloads::all;
 
 /// What a world will hold. Libraries that register components or declare groups ahead do so for these only: pools that

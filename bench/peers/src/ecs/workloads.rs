@@ -113,14 +113,11 @@ pub fn all() -> Vec<Workload> {
             BAND,
             worlds!(add_remove; bevy::Bevy<true>),
         ),
-        w(
-            "ecs_schedule",
-            "swap (A B), (C D), (C E) over 40k entities through a scheduler",
-            60_000,
-            "swap",
-            BAND,
-            worlds!(schedule),
-        ),
+        w("ecs_schedule", "swap (A B), (C D), (C E) over 40k entities through a scheduler", 60_000, "swap", BAND, {
+            let mut rows = worlds!(schedule);
+            rows.push(Box::new(phalanx::swaps));
+            rows
+        }),
         w(
             "ecs_despawn_10k",
             "despawn 10k entities of 4 components in random order",

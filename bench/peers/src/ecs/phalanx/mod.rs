@@ -4,6 +4,7 @@
 //! chunks; [`world!`] makes the rest of it. Queries over tables have chunks ([`tables!`]), groups have slices.
 
 mod flat;
+mod schedule;
 mod soa;
 
 use super::{Change, Ecs, Field, Program, Reading};
@@ -12,6 +13,7 @@ use crate::harness::Ways;
 use ::phalanx::group::{Group, Owned};
 use ::phalanx::{Entity, QueryState, World};
 use flat::{linear, pool, table};
+pub use schedule::swaps;
 
 /// The components of all workloads in one layout, and the values that entities begin with.
 macro_rules! components {
