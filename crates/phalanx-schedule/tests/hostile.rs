@@ -369,7 +369,9 @@ impl Drop for Bomb {
     }
 }
 
+// Payloads whose destructors panic again and again are leaked on purpose.
 #[test]
+#[cfg_attr(phalanx_plain_alloc, ignore)]
 fn payloads_that_panic_when_they_are_dropped_keep_nothing_back() {
     #[derive(Component)]
     struct Mine(#[allow(dead_code)] Bomb);
@@ -975,7 +977,9 @@ fn conditions_see_the_writes_of_their_own_system_and_sets_wait_for_outer_sets() 
     assert_eq!(world.resource::<Log>().unwrap().0, [2]);
 }
 
+// Payloads whose destructors panic again and again are leaked on purpose.
 #[test]
+#[cfg_attr(phalanx_plain_alloc, ignore)]
 fn events_that_panic_when_they_are_dropped_or_are_replaced() {
     #[derive(Event)]
     struct Shell(#[allow(dead_code)] Bomb);
