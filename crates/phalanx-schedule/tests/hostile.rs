@@ -720,7 +720,7 @@ fn reservations_that_are_used_up_in_each_system() {
 }
 
 #[test]
-fn other_worlds_clones_rollbacks_and_exchanged_worlds() {
+fn other_worlds_and_exchanged_worlds() {
     within(60, || {
         let pool = ThreadPool::new(2);
         let (mut world, mut schedule) = busy();
