@@ -1,5 +1,5 @@
 //! Schedules under hostile executors, panics, errors, other worlds, and odd configurations.
-
+#![allow(clippy::type_complexity, clippy::manual_is_multiple_of)]
 use phalanx::event::{EventReader, EventWriter, Events};
 use phalanx::executor::{Executor, Inline, Rayon, ThreadPool};
 use phalanx::system::{Commands, IntoSystem, Local, ParamSet, Res, ResMut};
@@ -369,7 +369,9 @@ impl Drop for Bomb {
     }
 }
 
+// Payloads whose destructors panic again and again are leaked on purpose.
 #[test]
+#[cfg_attr(phalanx_plain_alloc, ignore)]
 fn payloads_that_panic_when_they_are_dropped_keep_nothing_back() {
     #[derive(Component)]
     struct Mine(#[allow(dead_code)] Bomb);
@@ -718,7 +720,7 @@ fn reservations_that_are_used_up_in_each_system() {
 }
 
 #[test]
-fn other_worlds_clones_rollbacks_and_exchanged_worlds() {
+fn other_worlds_and_exchanged_worlds() {
     within(60, || {
         let pool = ThreadPool::new(2);
         let (mut world, mut schedule) = busy();
@@ -869,7 +871,7 @@ fn fixed_steps_see_each_event_once() {
     let mut late = Schedule::builder("late").add(read).build(&mut world).unwrap();
     world.resource_mut::<Log>().unwrap().0.clear();
     late.run(&mut world);
-    assert_eq!(world.resource::<Log>().unwrap().0, []);
+    assert!(world.resource::<Log>().unwrap().0.is_empty());
     frame.run(&mut world);
     late.run(&mut world);
     assert_eq!(world.resource::<Log>().unwrap().0, [20, 21]);
@@ -975,7 +977,9 @@ fn conditions_see_the_writes_of_their_own_system_and_sets_wait_for_outer_sets() 
     assert_eq!(world.resource::<Log>().unwrap().0, [2]);
 }
 
+// Payloads whose destructors panic again and again are leaked on purpose.
 #[test]
+#[cfg_attr(phalanx_plain_alloc, ignore)]
 fn events_that_panic_when_they_are_dropped_or_are_replaced() {
     #[derive(Event)]
     struct Shell(#[allow(dead_code)] Bomb);
@@ -1052,19 +1056,20 @@ fn starts_of_stages_that_are_misused() {
     let mut world = World::new();
     world.spawn_batch((0..5).map(A));
     // Not finished: the entities are alive without components.
-    drop(StageStart::new(&mut world, 3, 10));
+    let _ = StageStart::new(&mut world, 3, 10);
     world.spawn_empty();
     assert_eq!(world.len(), 16);
     world.validate().unwrap();
-    let wrong =
-        [vec![0..11], vec![5..3], vec![3..6, 5..7], vec![6..8, 1..2], vec![u32::MAX..u32::MAX], vec![0..u32::MAX]];
+    let wrong: [&[(u32, u32)]; 6] =
+        [&[(0, 11)], &[(5, 3)], &[(3, 6), (5, 7)], &[(6, 8), (1, 2)], &[(u32::MAX, u32::MAX)], &[(0, u32::MAX)]];
     for unused in wrong {
+        let unused: Vec<_> = unused.iter().map(|(start, end)| *start..*end).collect();
         let start = StageStart::new(&mut world, 0, 10);
         assert!(catch(|| start.finish(&mut world, &unused)).is_err(), "{unused:?}");
         world.validate().unwrap();
         let mut other = World::new();
         let start = StageStart::new(&mut world, 0, 10);
-        assert!(catch(|| start.finish(&mut other, &[2..5])).is_err());
+        assert!(catch(|| start.finish(&mut other, std::slice::from_ref(&(2..5)))).is_err());
         other.validate().unwrap();
     }
     // More than there are indices: none is reserved.

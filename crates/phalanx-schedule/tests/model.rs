@@ -4,7 +4,7 @@
 //! The schedule runs on one thread, in other orders, and on one to eight threads with delays. All give the same bytes.
 //!
 //! `PHALANX_SEED=n` runs one case alone, `PHALANX_CASES=10000` as many.
-#![allow(unreachable_pub)]
+#![allow(unreachable_pub, clippy::manual_is_multiple_of)]
 
 #[path = "model/kinds.rs"]
 mod kinds;
