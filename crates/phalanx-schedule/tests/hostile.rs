@@ -1,5 +1,5 @@
 //! Schedules under hostile executors, panics, errors, other worlds, and odd configurations.
-
+#![allow(clippy::type_complexity, clippy::manual_is_multiple_of)]
 use phalanx::event::{EventReader, EventWriter, Events};
 use phalanx::executor::{Executor, Inline, Rayon, ThreadPool};
 use phalanx::system::{Commands, IntoSystem, Local, ParamSet, Res, ResMut};
@@ -219,6 +219,50 @@ fn rayon_may_run_the_work_inside_of_systems() {
                 world.validate().unwrap();
             }
         });
+    });
+}
+
+#[test]
+fn rayon_may_run_the_work_above_a_system() {
+    within(60, || {
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(3).build().unwrap();
+        // The other threads are busy, so that calls of the work are left for the thread of the schedule.
+        let (is_over, busy) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicU32::new(0)));
+        for _ in 0..2 {
+            let (is_over, busy) = (Arc::clone(&is_over), Arc::clone(&busy));
+            pool.spawn(move || {
+                busy.fetch_add(1, Ordering::Relaxed);
+                while !is_over.load(Ordering::Relaxed) {
+                    std::thread::yield_now();
+                }
+            });
+        }
+        while busy.load(Ordering::Relaxed) < 2 {
+            std::thread::yield_now();
+        }
+        let nested = Arc::new(AtomicU32::new(0));
+        pool.install(|| {
+            let mut world = World::new();
+            let mut builder = Schedule::builder("frame");
+            for n in 0..4 {
+                let nested = Arc::clone(&nested);
+                let system = move |mut commands: Commands| {
+                    // Runs what is left for this thread: other calls of the work.
+                    while rayon::yield_now() == Some(rayon::Yield::Executed) {
+                        nested.fetch_add(1, Ordering::Relaxed);
+                    }
+                    commands.spawn(A(n));
+                };
+                builder =
+                    builder.add(system.named(n.to_string()).reserve_spawns(0)).add((|| {}).named(format!("free {n}")));
+            }
+            let mut schedule = builder.build(&mut world).unwrap();
+            schedule.set_threads(Threads::Always);
+            schedule.run_on(&Rayon, &mut world);
+            assert!(world.query::<&A>().iter().map(|a| a.0).eq(0..4));
+        });
+        assert!(nested.load(Ordering::Relaxed) > 0);
+        is_over.store(true, Ordering::Relaxed);
     });
 }
 
@@ -825,7 +869,7 @@ fn fixed_steps_see_each_event_once() {
     let mut late = Schedule::builder("late").add(read).build(&mut world).unwrap();
     world.resource_mut::<Log>().unwrap().0.clear();
     late.run(&mut world);
-    assert_eq!(world.resource::<Log>().unwrap().0, []);
+    assert!(world.resource::<Log>().unwrap().0.is_empty());
     frame.run(&mut world);
     late.run(&mut world);
     assert_eq!(world.resource::<Log>().unwrap().0, [20, 21]);
@@ -974,4 +1018,107 @@ fn a_depth_of_nothing() {
     empty.run_on(&ThreadPool::new(0), &mut world);
     let mut syncs = Schedule::builder("").sync().sync().build(&mut world).unwrap();
     syncs.run_on(&hostile(Calls::Hundred, true), &mut world);
+}
+
+#[test]
+fn writers_of_a_column_tick_wait_for_each_other() {
+    #[derive(Component)]
+    #[component(track = "column")]
+    struct Wide(u32);
+    #[derive(Component)]
+    #[component(layout = "pool")]
+    struct Loose;
+    fn one(wide: Query<&mut Wide, With<Loose>>) {
+        wide.for_each(|wide| wide.0 += 1);
+    }
+    fn two(wide: Query<&mut Wide, Without<Loose>>) {
+        wide.for_each(|wide| wide.0 += 1);
+    }
+    fn three(tracked: Query<&mut Tracked, With<Loose>>) {
+        tracked.for_each(|mut tracked| tracked.0 += 1);
+    }
+    fn four(tracked: Query<&mut Tracked, Without<Loose>>) {
+        tracked.for_each(|mut tracked| tracked.0 += 1);
+    }
+    let schedule = Schedule::builder("x").add((one, two, three, four)).build(&mut World::new()).unwrap();
+    // The rows of both are in one table, whose column has one tick.
+    assert_eq!(schedule.explain("one", "two").unwrap().to_string(), "one before two (Wide)");
+    assert_eq!(schedule.explain("three", "four").unwrap().to_string(), "they can run at the same time");
+}
+
+#[test]
+fn starts_of_stages_that_are_misused() {
+    use phalanx::system::StageStart;
+    let mut world = World::new();
+    world.spawn_batch((0..5).map(A));
+    // Not finished: the entities are alive without components.
+    let _ = StageStart::new(&mut world, 3, 10);
+    world.spawn_empty();
+    assert_eq!(world.len(), 16);
+    world.validate().unwrap();
+    let wrong: [&[(u32, u32)]; 6] =
+        [&[(0, 11)], &[(5, 3)], &[(3, 6), (5, 7)], &[(6, 8), (1, 2)], &[(u32::MAX, u32::MAX)], &[(0, u32::MAX)]];
+    for unused in wrong {
+        let unused: Vec<_> = unused.iter().map(|(start, end)| *start..*end).collect();
+        let start = StageStart::new(&mut world, 0, 10);
+        assert!(catch(|| start.finish(&mut world, &unused)).is_err(), "{unused:?}");
+        world.validate().unwrap();
+        let mut other = World::new();
+        let start = StageStart::new(&mut world, 0, 10);
+        assert!(catch(|| start.finish(&mut other, std::slice::from_ref(&(2..5)))).is_err());
+        other.validate().unwrap();
+    }
+    // More than there are indices: none is reserved.
+    let start = StageStart::new(&mut world, 0, u32::MAX);
+    assert_eq!(start.numbers(), 0..0);
+    start.finish(&mut world, &[]);
+    world.spawn_empty();
+    world.validate().unwrap();
+}
+
+#[test]
+fn systems_that_are_used_in_odd_order() {
+    use phalanx::system::{Outcome, System};
+    let spawn = |mut commands: Commands, a: Query<&A>, mut pings: EventWriter<Ping>| {
+        commands.spawn(A(a.len() as u32));
+        pings.send(Ping(1));
+    };
+    let (mut one, mut two) = (World::new(), World::new());
+    let mut system = spawn.into_system();
+    // Before it is initialised, and without a run.
+    system.apply(&mut one, &mut Outcome::default());
+    system.discard(&mut one);
+    assert!(catch(|| system.run_exclusive(&mut one)).is_err());
+    system.initialize(&mut one, Some("a")).unwrap();
+    system.initialize(&mut two, Some("b")).unwrap();
+    system.apply(&mut one, &mut Outcome::default());
+    system.discard(&mut two);
+    one.run_system(&mut system);
+    two.run_system(&mut system);
+    // One that has run elsewhere becomes part of a schedule of another world.
+    let mut schedule = Schedule::builder("x").add(system).build(&mut two).unwrap();
+    schedule.run(&mut two);
+    schedule.run(&mut one);
+    assert_eq!((one.len(), two.len()), (2, 2));
+    one.validate().unwrap();
+    two.validate().unwrap();
+    let mut exclusive = (|world: &mut World| world.len()).into_system();
+    exclusive.discard(&mut one);
+    assert_eq!(exclusive.run_exclusive(&mut one), 2);
+}
+
+#[test]
+fn saved_readers_that_cannot_be_are_refused() {
+    #[derive(Event, serde::Serialize, serde::Deserialize)]
+    struct Saved(u32);
+    let is_loaded = |first: u64, cursor: u64| {
+        let readers = vec![("a/b".to_string(), cursor, 0u64)];
+        let bytes = postcard::to_allocvec(&(first, Vec::<Saved>::new(), readers)).unwrap();
+        postcard::from_bytes::<Events<Saved>>(&bytes).is_ok()
+    };
+    assert!(is_loaded(7, 7) && is_loaded(7, 3));
+    // A reader that has read what was not sent would miss what is sent next.
+    assert!(!is_loaded(7, 8));
+    // Numbers that the next events would exceed.
+    assert!(!is_loaded(u64::MAX, 0) && !is_loaded(u64::MAX - 1, 0));
 }

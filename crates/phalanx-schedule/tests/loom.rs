@@ -126,7 +126,7 @@ fn turns_beside_a_direct_successor() {
 /// The owner drains while a helper helps, which waits for nothing.
 fn help(nodes: usize, edges: &'static [(u32, u32)], waits: &'static [u32]) {
     model(move || {
-        // Whoever runs a node has its turn already.
+        // A thread takes a node only when it is its turn.
         let stage = Stage::new(nodes, edges, waits, true);
         let mut thread = None;
         let offer = || {

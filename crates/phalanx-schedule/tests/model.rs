@@ -4,7 +4,7 @@
 //! The schedule runs on one thread, in other orders, and on one to eight threads with delays. All give the same bytes.
 //!
 //! `PHALANX_SEED=n` runs one case alone, `PHALANX_CASES=10000` as many.
-#![allow(unreachable_pub)]
+#![allow(unreachable_pub, clippy::manual_is_multiple_of)]
 
 #[path = "model/kinds.rs"]
 mod kinds;
@@ -94,12 +94,42 @@ fn check(seed: u64, pools: &[ThreadPool]) {
     real::DELAYS.store(false, Ordering::Relaxed);
     let found = run(&spec, "auto", |schedule, world| schedule.try_run_on(&pools[1], world).unwrap());
     assert!(found == expected, "seed {seed}: automatic threads give another result\n{spec:#?}");
+    if seed % 16 == 0 {
+        describe(&spec, &pools[2]);
+    }
     // In other orders.
     #[cfg(feature = "check")]
     {
         let options = phalanx_schedule::CheckOptions { runs: spec.runs, orders: 2, threads: 0 };
         let result = phalanx_schedule::check(registry(), || real::build(&spec), options);
         assert!(result.is_ok(), "seed {seed}: {}\n{spec:#?}", result.unwrap_err());
+    }
+}
+
+/// Everything that a schedule says of itself can be printed, and agrees with its order.
+fn describe(spec: &Spec, pool: &ThreadPool) {
+    let (mut world, mut schedule) = real::build(spec);
+    schedule.set_threads(Threads::Always);
+    let report = schedule.run_with_report(pool, &mut world).unwrap();
+    assert!(report.critical_path.iter().all(|index| *index < report.systems.len()));
+    let graph = schedule.graph();
+    assert!(
+        graph
+            .edges
+            .iter()
+            .all(|edge| edge.from < edge.to && graph.nodes[edge.from].stage <= graph.nodes[edge.to].stage)
+    );
+    let texts = [report.to_string(), report.to_svg(), graph.to_mermaid(), graph.to_dot(), graph.to_svg()];
+    assert!(texts.iter().all(|text| !text.is_empty()));
+    let names: Vec<&str> = schedule.systems().collect();
+    for (rank, first) in names.iter().enumerate() {
+        for second in &names[rank + 1..] {
+            assert_eq!(schedule.explain(first, second), schedule.explain(second, first));
+        }
+    }
+    for ambiguity in schedule.ambiguities() {
+        let rank = |name: &String| graph.nodes.iter().position(|node| node.name == *name);
+        assert!(rank(&ambiguity.first) < rank(&ambiguity.second));
     }
 }
 

@@ -82,7 +82,8 @@ pub fn build(spec: &Spec) -> (World, Schedule) {
         builder = builder.add(config);
     }
     for (set, conditions) in spec.sets.iter().enumerate() {
-        if !spec.systems.iter().any(|system| system.sets.contains(&set)) && !(set == 0 && spec.is_nested) {
+        let has_members = spec.systems.iter().any(|system| system.sets.contains(&set)) || set == 0 && spec.is_nested;
+        if !has_members {
             continue;
         }
         builder = builder.set(["s0", "s1"][set], |mut config| {
