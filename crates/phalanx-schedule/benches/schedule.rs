@@ -7,13 +7,13 @@
 use phalanx::commands::CommandBuffer;
 use phalanx::event::{EventReader, EventWriter};
 use phalanx::executor::ThreadPool;
-use phalanx::system::{Commands, IntoSystem, Local, Res, ResMut};
+use phalanx::system::{Commands, Local, Res, ResMut};
 use phalanx::{Component, Entity, Event, Query, World};
 use phalanx_schedule::{IntoSystemConfig, Schedule, ScheduleBuilder, Threads};
 use phalanx_testkit::bench::Bound::{Times, Within};
 use phalanx_testkit::bench::{self, Build, Case, Figures, Target, Workload, mix, target, time};
 use std::hint::black_box;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 const TARGETS: &[Target] = &[
     target("swaps", "inline", &["limit"], Within(1.05)),
@@ -170,7 +170,7 @@ fn empty(name: &'static str, count: usize) -> Workload {
 
 /// Works for about 20 ns.
 fn work(mut value: Local<u64>) {
-    for _ in 0..60 {
+    for _ in 0..35 {
         *value = black_box(value.wrapping_mul(5).wrapping_add(1));
     }
 }
@@ -333,9 +333,11 @@ fn send() -> Workload {
 
 /// 10,000 events are read. Sending them is not timed.
 fn read() -> Workload {
-    fn sum<'a>(hits: impl IntoIterator<Item = &'a Hit>) -> u64 {
-        // A step that is not vectorised, as when an event is handled.
-        hits.into_iter().fold(0, |sum: u64, hit| black_box(sum ^ u64::from(hit.0)))
+    // One loop for all rows, because its speed depends on where the compiler puts it. A step is not vectorised, as when an
+    // event is handled.
+    #[inline(never)]
+    fn sum(hits: &[Hit]) -> u64 {
+        hits.iter().fold(0, |sum: u64, hit| black_box(sum ^ u64::from(hit.0)))
     }
     struct Sum(u64);
     let slice = || -> Case {
@@ -345,7 +347,7 @@ fn read() -> Workload {
     let system = || -> Case {
         let mut world = World::new();
         world.insert_resource(Sum(0));
-        let read = |hits: EventReader<Hit>, mut total: ResMut<Sum>| total.0 = sum(hits);
+        let read = |mut hits: EventReader<Hit>, mut total: ResMut<Sum>| total.0 = sum(hits.read());
         let mut game = Game::new(world, Schedule::builder("s").add(read), 1);
         Case::new("EventReader", move |_| {
             (0..EVENTS).for_each(|n| game.world.send(Hit(n)));
@@ -407,17 +409,6 @@ fn build() -> Workload {
     Workload { name: "build 1,000 systems", ops: 1.0, build: vec![Box::new(build)] }
 }
 
-/// Prints how long [`work`] takes by itself.
-fn print_work() {
-    let (mut world, mut system) = (World::new(), work.into_system());
-    let nanos = (0..1000).map(|_| {
-        let start = Instant::now();
-        (0..100).for_each(|_| world.run_system(&mut system));
-        start.elapsed().as_nanos() as f64 / 100.0
-    });
-    println!("a system of the second chain takes {:.1} ns by itself", nanos.fold(f64::MAX, f64::min));
-}
-
 fn print_limits(figures: &[Figures]) {
     println!("\nLimits");
     for (workload, row, most) in LIMITS {
@@ -434,7 +425,6 @@ fn main() {
     let after = |flag: &str| args.iter().position(|a| a == flag).and_then(|at| args.get(at + 1));
     let only = after("--only");
     let seconds: f64 = after("--seconds").and_then(|s| s.parse().ok()).unwrap_or(3.0);
-    print_work();
     let workloads = [
         swaps(),
         empty("empty systems, 1", 1),

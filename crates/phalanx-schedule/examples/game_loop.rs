@@ -82,6 +82,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     // Such a small game is faster on one thread. `Always` uses both all the same.
     let (_, on_two_threads) = play(&ThreadPool::new(2), Threads::Always)?;
     assert_eq!(checksum, on_two_threads);
+    assert_eq!(checksum, raid::CHECKSUM);
 
     let sounds = world.resource::<Sounds>()?;
     println!("\n{}", world.resource::<Screen>()?.0);

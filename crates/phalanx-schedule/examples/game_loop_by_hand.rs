@@ -56,6 +56,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     }
 
     let checksum = raid::checksum(&world)?;
+    assert_eq!(checksum, raid::CHECKSUM);
     println!("{}", world.resource::<Screen>()?.0);
     println!("checksum: {checksum:016x}");
     Ok(())

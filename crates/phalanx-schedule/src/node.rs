@@ -80,7 +80,7 @@ impl Node {
     /// - All parameters are initialised for this world, after it was last rolled back.
     /// - The node does not need the world exclusively.
     /// - During the call nothing else touches what the node writes, or writes what it touches.
-    #[inline]
+    #[inline(always)]
     pub(crate) unsafe fn run_shared(
         &mut self,
         world: &World,
@@ -89,6 +89,30 @@ impl Node {
     ) -> Result<(), BoxError> {
         #[cfg(feature = "tracing")]
         let _span = tracing::info_span!("system", name = self.name.as_str()).entered();
+        match &mut self.body {
+            // Most systems have no conditions.
+            Body::System(system) if self.sets.is_empty() && self.conditions.is_empty() => {
+                self.has_run = true;
+                // SAFETY: the contract is the same.
+                unsafe { system.run_shared(world, context) }
+            }
+            // SAFETY: the contract is the same.
+            _ => unsafe { self.run_guarded(world, context, met) },
+        }
+    }
+
+    /// Runs the node if its conditions are met, as [`run_shared`](Node::run_shared) does.
+    ///
+    /// # Safety
+    ///
+    /// The contract of [`run_shared`](Node::run_shared).
+    #[inline(never)]
+    unsafe fn run_guarded(
+        &mut self,
+        world: &World,
+        context: &RunContext<'_>,
+        met: &[AtomicBool],
+    ) -> Result<(), BoxError> {
         // Relaxed is enough: the conditions of a set are tested by a node before this one.
         self.has_run = self.sets.iter().all(|set| met[*set as usize].load(Ordering::Relaxed))
             // SAFETY: the contract is that of the conditions too.

@@ -164,12 +164,12 @@ fn drafts(
     if has_states {
         drafts.push(sync_draft("state changes".into(), Vec::new()));
     }
-    let (mut taken, mut syncs) = (HashSet::new(), 0);
+    let (mut taken, mut syncs) = (Names::default(), 0);
     let mut items: Vec<(usize, Item)> = items.into_iter().enumerate().collect();
     for (_, item) in &items {
         if let Item::System(config) = item
             && let Some(name) = &config.name
-            && !taken.insert(name.clone())
+            && !taken.taken.insert(name.clone())
         {
             return Err(BuildError::DuplicateName { name: name.clone() });
         }
@@ -251,6 +251,28 @@ fn waits_of(set: &SetConfig, sets: &[SetConfig]) -> Vec<Order> {
     waits
 }
 
+/// The names of systems, each of which is taken once.
+#[derive(Default)]
+struct Names {
+    taken: HashSet<String>,
+    /// How often each name of a function was asked for.
+    counts: HashMap<String, usize>,
+}
+
+impl Names {
+    /// Takes the name of a function, with a number if it is taken.
+    fn number(&mut self, short: String) -> String {
+        let count = self.counts.entry(short.clone()).or_default();
+        loop {
+            *count += 1;
+            let name = if *count == 1 { short.clone() } else { format!("{short}#{count}") };
+            if self.taken.insert(name.clone()) {
+                return name;
+            }
+        }
+    }
+}
+
 fn sync_draft(name: String, labels: Vec<Label>) -> Draft {
     let (node, access) = (Node::new(Body::Sync, Vec::new()), SystemAccess::of_everything());
     Draft { name, node, access, reservations: 0, is_system: false, labels, orders: Vec::new() }
@@ -259,16 +281,12 @@ fn sync_draft(name: String, labels: Vec<Label>) -> Draft {
 fn system_draft(
     schedule: &str,
     config: SystemConfig,
-    taken: &mut HashSet<String>,
+    names: &mut Names,
     item: Label,
     world: &mut World,
 ) -> Result<Draft, BuildError> {
     let SystemConfig { system, function, name, orders, sets, conditions, reservations } = config;
-    let name = name.unwrap_or_else(|| {
-        let short = ShortName(system.name()).to_string();
-        let mut names = core::iter::once(short.clone()).chain((2..).map(|n| format!("{short}#{n}")));
-        names.find(|name| taken.insert(name.clone())).unwrap_or(short)
-    });
+    let name = name.unwrap_or_else(|| names.number(ShortName(system.name()).to_string()));
     let mut node = Node::new(Body::System(system), conditions);
     let path = format!("{}/{}", escape(schedule), escape(&name));
     let access = initialize(&path, &name, &mut node, world)?;

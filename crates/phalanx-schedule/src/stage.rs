@@ -18,7 +18,7 @@ use core::ops::Range;
 use core::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use phalanx::World;
 use phalanx::executor::Executor;
-use phalanx::system::{Outcome, Reservations, StageStart, Turn};
+use phalanx::system::{Outcome, Reservations, RunContext, StageStart, Turn};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::time::Instant;
 
@@ -482,14 +482,26 @@ impl Shared<'_> {
         };
         let context = self.start.context(needs.tick, reservations, turn);
         if self.is_timed {
-            let start = Instant::now();
             // SAFETY: the caller's contract.
-            let result = unsafe { node.run_shared(self.world, &context, self.met) };
-            node.timing = Some(Timing { start, end: Instant::now(), thread });
-            return result;
+            return unsafe { self.run_timed(node, &context, thread) };
         }
         // SAFETY: the caller's contract.
         unsafe { node.run_shared(self.world, &context, self.met) }
+    }
+
+    /// Runs a node, and notes how long it takes.
+    ///
+    /// # Safety
+    ///
+    /// The contract of [`Shared::try_run_beside`].
+    #[cold]
+    #[inline(never)]
+    unsafe fn run_timed(&self, node: &mut Node, context: &RunContext<'_>, thread: u32) -> Result<(), BoxError> {
+        let start = Instant::now();
+        // SAFETY: the caller's contract.
+        let result = unsafe { node.run_shared(self.world, context, self.met) };
+        node.timing = Some(Timing { start, end: Instant::now(), thread });
+        result
     }
 }
 
