@@ -455,13 +455,14 @@ fn h62_many_groups_of_a_delta_are_refused() {
     let (first, base, lists) = (world.checkpoint().unwrap(), world.try_clone().unwrap(), group_lists());
     let valid = delta(&first, &first).unwrap();
     let apply = |count: usize| {
-        // The last number is that of the groups, of which there are none.
-        let mut bytes = valid[..valid.len() - 12].to_vec();
+        // The last two numbers are those of the groups and of the resources, of which there are none.
+        let mut bytes = valid[..valid.len() - 16].to_vec();
         bytes.extend((count as u32).to_le_bytes());
         for lists in &lists[..count] {
             bytes.extend([0; 4]);
             put_lists(lists, &mut bytes);
         }
+        bytes.extend([0; 4]);
         let sum = checksum(0, &bytes);
         bytes.extend(sum.to_le_bytes());
         let mut world = base.try_clone().unwrap();
