@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 /// Calls a function on several threads.
 ///
-/// The callers of an executor rely on nothing but its types and [`may_nest`](Executor::may_nest). Their `work` takes what is left of a job until nothing is left, and
-/// each of them calls it once more by itself. So an executor may call `work` on every thread, once, or not at all; it may
-/// also call it often, nested, or one call after another. All of these give the same result.
+/// The callers of an executor rely on nothing but its types and [`may_nest`](Executor::may_nest). Their `work` takes what is
+/// left of a job until nothing is left, and each of them calls it once more by itself. So an executor may call `work` on every
+/// thread, once, or not at all; it may also call it often, nested, or one call after another. All of these give the same result.
 ///
 /// ```
 /// use phalanx::executor::Executor;
