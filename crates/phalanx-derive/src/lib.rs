@@ -5,6 +5,7 @@
 //! | [`Component`](macro@Component) | a component of a world | `#[component(layout, track, clone, plain, entities, crate)]` |
 //! | [`Bundle`](macro@Bundle) | several components, inserted together | `#[bundle(crate)]` |
 //! | [`QueryData`](macro@QueryData) | a query with named fields | `#[query(crate)]` |
+//! | [`Relation`](macro@Relation) | links between entities | `#[relation(tree, one_to_one, one_to_many, on_despawn, no_clone, crate)]` |
 //! | [`Event`](macro@Event) | values that are sent and read | `#[event(clone, plain, max, crate)]` |
 //! | [`SystemParam`](macro@SystemParam) | several parameters of a system | `#[system_param(crate)]` |
 //! | [`MapEntities`](macro@MapEntities) | access to the entities inside of a value | `#[entities(skip, crate)]` |
@@ -23,6 +24,7 @@ mod event;
 mod flat;
 mod plain;
 mod query;
+mod relation;
 mod row;
 mod system_param;
 mod views;
@@ -224,6 +226,29 @@ pub fn bundle(input: TokenStream) -> TokenStream {
 pub fn event(input: TokenStream) -> TokenStream {
     let input = parse_macro_input!(input as DeriveInput);
     event::derive(&input).unwrap_or_else(syn::Error::into_compile_error).into()
+}
+
+/// Implements `Relation`: a type of links between entities.
+///
+/// ```ignore
+/// #[derive(Relation)]
+/// #[relation(tree, on_despawn = "reparent")]
+/// struct ReportsTo;
+/// ```
+///
+/// # Attributes
+///
+/// - `#[relation(tree)]`: a source has one target, and there are no cycles. Also implements `TreeRelation`.
+/// - `#[relation(one_to_one)]`: a source has one target, and a target has one source.
+/// - `#[relation(one_to_many)]` (default): a source has one target, and a target has any number of sources.
+/// - `#[relation(on_despawn = "unlink")]`: what happens to the sources of a target that is despawned. Also `"despawn"`,
+///   `"reparent"` and `"refuse"`.
+/// - `#[relation(no_clone)]`: clones of a source are not linked.
+/// - `#[relation(crate = "path")]`: the path of the crate `phalanx`, by default `::phalanx`.
+#[proc_macro_derive(Relation, attributes(relation))]
+pub fn relation(input: TokenStream) -> TokenStream {
+    let input = parse_macro_input!(input as DeriveInput);
+    relation::derive(&input).unwrap_or_else(syn::Error::into_compile_error).into()
 }
 
 /// Implements `SystemParam` for a struct, each field of which is a parameter of a system.

@@ -175,8 +175,8 @@ fn work(mut value: Local<u64>) {
     }
 }
 
-/// 100 systems, each of which waits for the one before it.
-fn chain(name: &'static str, is_empty: bool) -> Workload {
+/// 100 systems, each of which waits for the one before it. With a system beside them, two threads take part.
+fn chain(name: &'static str, is_empty: bool, has_one_beside: bool) -> Workload {
     let make = move |threads| {
         move || {
             let schedule = (0..100).fold(Schedule::builder("chain"), |schedule, number: usize| {
@@ -187,6 +187,7 @@ fn chain(name: &'static str, is_empty: bool) -> Workload {
                     _ => config.after((number - 1).to_string()),
                 })
             });
+            let schedule = if has_one_beside { schedule.add((|| {}).named("beside")) } else { schedule };
             Game::new(World::new(), schedule, threads)
         }
     };
@@ -431,8 +432,10 @@ fn main() {
         empty("empty systems, 100", 100),
         empty("empty systems, 1,000", 1000),
         empty("empty systems, 10,000", 10_000),
-        chain("chain of 100, empty", true),
-        chain("chain of 100, 20 ns each", false),
+        chain("chain of 100, empty", true, false),
+        chain("chain of 100, 20 ns each", false, false),
+        chain("chain of 100 and one beside, empty", true, true),
+        chain("chain of 100 and one beside, 20 ns each", false, true),
         wide(),
         commands(),
         build(),

@@ -29,18 +29,49 @@
 use crate::sync::{AtomicBool, AtomicU32, AtomicU64, Ordering, relax};
 
 /// The dependencies of the nodes of a stage, by number.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Dependencies {
     /// The number of predecessors of each node.
-    pub predecessors: Vec<u32>,
+    predecessors: Vec<u32>,
     /// The successors of node `n` are `successors[starts[n]..starts[n + 1]]`.
-    pub starts: Vec<u32>,
-    pub successors: Vec<u32>,
+    starts: Vec<u32>,
+    successors: Vec<u32>,
     /// Whether a node may wait for its turn.
-    pub waits: Vec<bool>,
+    waits: Vec<bool>,
+    /// The nodes without predecessors.
+    roots: Vec<u32>,
+    /// The nodes that have several predecessors or may wait. Only these have a state of their own.
+    exceptions: Vec<u32>,
 }
 
 impl Dependencies {
+    /// Creates dependencies from edges, and from which nodes may wait for their turn.
+    pub fn new(edges: &[(u32, u32)], waits: Vec<bool>) -> Dependencies {
+        let len = waits.len();
+        let mut predecessors = vec![0; len];
+        let mut lists = vec![Vec::new(); len];
+        for &(from, to) in edges {
+            predecessors[to as usize] += 1;
+            lists[from as usize].push(to);
+        }
+        let (mut starts, mut successors) = (vec![0], Vec::new());
+        for list in lists {
+            successors.extend(list);
+            starts.push(successors.len() as u32);
+        }
+        let nodes = || 0..len as u32;
+        let roots = nodes().filter(|node| predecessors[*node as usize] == 0).collect();
+        let is_exception = |node: &u32| predecessors[*node as usize] > 1 || waits[*node as usize];
+        let exceptions = nodes().filter(is_exception).collect();
+        Dependencies { predecessors, starts, successors, waits, roots, exceptions }
+    }
+
+    /// Returns whether two nodes may run at the same time.
+    pub fn may_overlap(&self) -> bool {
+        // If each node is a predecessor of the next, their order is total.
+        (1..self.len() as u32).any(|node| !self.successors_of(node - 1).contains(&node))
+    }
+
     /// Returns the nodes that wait for a node.
     pub fn successors_of(&self, node: u32) -> &[u32] {
         &self.successors[self.starts[node as usize] as usize..self.starts[node as usize + 1] as usize]
@@ -109,13 +140,14 @@ impl ReadySet {
     /// Begins a run: the nodes without predecessors are ready.
     pub fn begin(&mut self, graph: &Dependencies) {
         // Relaxed is enough: the set is borrowed exclusively, and sharing it with other threads orders these stores.
-        for (node, count) in graph.predecessors.iter().enumerate() {
-            self.pending[node].store(*count, Ordering::Relaxed);
-            self.done[node].store(false, Ordering::Relaxed);
+        for &node in &graph.exceptions {
+            self.pending[node as usize].store(graph.predecessors[node as usize], Ordering::Relaxed);
+            self.done[node as usize].store(false, Ordering::Relaxed);
         }
-        for (word, counts) in self.ready.iter().zip(graph.predecessors.chunks(64)) {
-            let bits = counts.iter().enumerate().fold(0, |bits, (at, count)| bits | u64::from(*count == 0) << at);
-            word.store(bits, Ordering::Relaxed);
+        self.ready.iter().for_each(|word| word.store(0, Ordering::Relaxed));
+        for &node in &graph.roots {
+            let word = &self.ready[node as usize / 64];
+            word.store(word.load(Ordering::Relaxed) | 1 << (node % 64), Ordering::Relaxed);
         }
         self.done_count.store(0, Ordering::Relaxed);
     }

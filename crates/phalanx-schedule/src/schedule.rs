@@ -69,7 +69,7 @@ pub enum Threads {
     /// In stages in which it has been faster so far. Every 16th run measures how long systems take.
     #[default]
     Auto,
-    /// In every stage with more than one system.
+    /// In every stage in which two systems may run at the same time.
     Always,
     /// Never.
     Never,

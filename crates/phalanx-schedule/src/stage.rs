@@ -47,6 +47,8 @@ pub(crate) struct Stage {
     pub(crate) averages: Vec<f32>,
     /// Whether the averages say that several threads are faster.
     pub(crate) is_worth_threads: bool,
+    /// Whether two nodes may run at the same time.
+    may_overlap: bool,
 }
 
 /// What a node needs for its context.
@@ -113,21 +115,15 @@ impl Stage {
         let infos = &infos[nodes.clone()];
         let len = nodes.len();
         let number = |rank: u32| (rank as usize).checked_sub(nodes.start).filter(|number| *number < len);
-        let inner: Vec<(usize, usize)> =
-            edges.iter().filter_map(|edge| Some((number(edge.from)?, number(edge.to)?))).collect();
-        let mut graph = Dependencies { predecessors: vec![0; len], ..Default::default() };
+        let inner: Vec<(u32, u32)> = edges
+            .iter()
+            .filter_map(|edge| Some((number(edge.from)? as u32, number(edge.to)? as u32)))
+            .collect();
         let mut ticks = vec![0; len];
-        let mut lists = vec![Vec::new(); len];
         // Edges are sorted by their end, so that the tick of the start is known.
         for &(from, to) in &inner {
-            graph.predecessors[to] += 1;
-            lists[from].push(to as u32);
+            let (from, to) = (from as usize, to as usize);
             ticks[to] = ticks[to].max(ticks[from] + infos[from].ticks);
-        }
-        graph.starts.push(0);
-        for list in lists {
-            graph.successors.extend(list);
-            graph.starts.push(graph.successors.len() as u32);
         }
         let is_exclusive = infos.iter().any(|info| info.access.is_exclusive());
         let may_spawn = |info: &NodeInfo| info.access.has_commands() || info.access.world().is_some();
@@ -138,7 +134,7 @@ impl Stage {
         let spawners: Vec<(u32, u32)> = infos.iter().enumerate().filter_map(spawner).collect();
         let mut needs: Vec<Needs> = ticks.iter().map(|tick| Needs { tick: *tick, spawner: None }).collect();
         spawners.iter().enumerate().for_each(|(at, (node, _))| needs[*node as usize].spawner = Some(at as u32));
-        graph.waits = needs.iter().map(|needs| needs.spawner.is_some()).collect();
+        let graph = Dependencies::new(&inner, needs.iter().map(|needs| needs.spawner.is_some()).collect());
         let tracks = infos.iter().any(|info| info.access.tracks_changes());
         let defers = |info: &NodeInfo| info.access.has_commands() || info.access.sends_events();
         let deferred = (0..len as u32).filter(|number| defers(&infos[*number as usize])).collect();
@@ -157,6 +153,7 @@ impl Stage {
             unused: Vec::with_capacity(spawners.len()),
             spawners,
             deferred,
+            may_overlap: graph.may_overlap(),
             graph,
             averages: vec![0.0; len],
             is_worth_threads: false,
@@ -262,7 +259,7 @@ impl Stage {
         start: &StageStart,
         mode: Mode<'_>,
     ) -> (Option<u32>, Option<Box<dyn Any + Send>>) {
-        let is_threaded = mode.executor.is_some() && nodes.len() > 1;
+        let is_threaded = mode.executor.is_some() && self.may_overlap;
         if is_threaded || mode.shuffle.is_some() {
             self.ready.begin(&self.graph);
         }

@@ -10,15 +10,7 @@ use phalanx_schedule::ready_set::{Dependencies, ReadySet};
 
 /// A graph from its edges, which lead to higher numbers, and the nodes that may wait for their turn.
 fn graph(nodes: usize, edges: &[(u32, u32)], waits: &[u32]) -> Dependencies {
-    let mut graph = Dependencies { predecessors: vec![0; nodes], starts: vec![0], ..Default::default() };
-    for node in 0..nodes as u32 {
-        let successors = edges.iter().filter(|(from, _)| *from == node).map(|(_, to)| *to);
-        graph.successors.extend(successors);
-        graph.starts.push(graph.successors.len() as u32);
-        graph.waits.push(waits.contains(&node));
-    }
-    edges.iter().for_each(|(_, to)| graph.predecessors[*to as usize] += 1);
-    graph
+    Dependencies::new(edges, (0..nodes as u32).map(|node| waits.contains(&node)).collect())
 }
 
 struct Stage {

@@ -3,6 +3,7 @@
 use crate::alloc::{try_box, try_clone_map, try_clone_slice, try_reserve, try_reserve_map, try_vec};
 use crate::change_detection::{Clock, Track};
 use crate::layout::{Kind, Layout};
+use crate::links::RelationInfo;
 use crate::plain::{ByteInfo, Bytes, IsPlain};
 use crate::signature::Signature;
 use crate::usage::Usage;
@@ -97,6 +98,10 @@ pub trait Component: Sized + Send + Sync + 'static {
     ///
     /// It is part of the schema of a snapshot, so values of the same size with other fields are refused.
     const FIELDS: &'static str = "";
+
+    /// The relation whose records the values are, for the hidden component of a relation.
+    #[doc(hidden)]
+    const RELATION: Option<RelationInfo> = None;
 }
 
 /// A function that passes each entity in a value to another function, which may change it.
@@ -168,6 +173,8 @@ pub struct ComponentInfo {
     /// The known properties of the bytes of a value, in all lanes.
     pub(crate) bytes: ByteInfo,
     pub(crate) track: Track,
+    /// The relation whose records the values are.
+    pub(crate) relation: Option<RelationInfo>,
     /// The accesses that were counted.
     pub(crate) usage: Usage,
 }
@@ -176,10 +183,24 @@ impl ComponentInfo {
     /// Clones the properties, without the counts.
     pub(crate) fn try_clone(&self) -> Result<ComponentInfo, AllocError> {
         let ComponentInfo {
-            name, type_id, ref lanes, drop, clone, write, visit, kind, has_address, bytes, track, ..
+            name, type_id, ref lanes, drop, clone, write, visit, kind, has_address, bytes, track, relation, ..
         } = *self;
         let (lanes, usage) = (try_clone_slice(lanes)?.into(), Usage::default());
-        Ok(ComponentInfo { name, type_id, lanes, drop, clone, write, visit, kind, has_address, bytes, track, usage })
+        Ok(ComponentInfo {
+            name,
+            type_id,
+            lanes,
+            drop,
+            clone,
+            write,
+            visit,
+            kind,
+            has_address,
+            bytes,
+            track,
+            relation,
+            usage,
+        })
     }
 
     /// Compares two components in canonical order, by name.
@@ -316,6 +337,7 @@ impl Components {
             has_address: false,
             bytes: ByteInfo::new(Bytes::Whole, ""),
             track: Track::None,
+            relation: None,
             usage: Usage::default(),
         };
         let (mut infos, mut order, mut ranks) = (try_vec(1)?, try_vec(1)?, try_vec(1)?);
@@ -392,6 +414,7 @@ impl Components {
             clone: crate::layout::cloning::<C>(),
             write: crate::layout::write_value::<C>,
             visit: C::ENTITIES.map(|_| crate::layout::visit_value::<C> as VisitFn),
+            relation: C::RELATION,
             usage: Usage::default(),
         })
     }

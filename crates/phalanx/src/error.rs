@@ -141,6 +141,9 @@ pub enum StructuralError {
     Resource(NoSuchResource),
     /// Allocation failed.
     Alloc(AllocError),
+    /// The operation on a link is not possible, or a relation refuses a despawn. Errors of the entity or the allocation have
+    /// variants above.
+    Relation(RelationError),
     /// The operation on an extra row is not possible. Errors of the entity, the bundle or the allocation have variants above.
     Row(RowError),
 }
@@ -180,6 +183,7 @@ impl fmt::Display for StructuralError {
             StructuralError::Resource(error) => error.fmt(f),
             StructuralError::Alloc(error) => error.fmt(f),
             StructuralError::Row(error) => error.fmt(f),
+            StructuralError::Relation(error) => error.fmt(f),
         }
     }
 }
@@ -217,6 +221,96 @@ impl From<RowError> for StructuralError {
             RowError::Alloc(error) => StructuralError::Alloc(error),
             error => StructuralError::Row(error),
         }
+    }
+}
+
+impl From<RelationError> for StructuralError {
+    fn from(error: RelationError) -> Self {
+        match error {
+            RelationError::NoSuchEntity(error) => StructuralError::NoSuchEntity(error),
+            RelationError::Alloc(error) => StructuralError::Alloc(error),
+            error => StructuralError::Relation(error),
+        }
+    }
+}
+
+/// The error of an operation on the links of a [relation](crate::relation). The world is unchanged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum RelationError {
+    /// The entity is not alive.
+    NoSuchEntity(NoSuchEntity),
+    /// The target of the link is its source, or is below it in the tree.
+    Cycle {
+        /// The relation.
+        relation: &'static str,
+        /// The source of the link.
+        source: Entity,
+        /// The target of the link.
+        target: Entity,
+    },
+    /// The target of a one-to-one relation has another source.
+    Occupied {
+        /// The relation.
+        relation: &'static str,
+        /// The target of the link.
+        target: Entity,
+        /// The source that it has.
+        by: Entity,
+    },
+    /// A link was to be placed beside an entity that has another target, or none.
+    NotSource {
+        /// The relation.
+        relation: &'static str,
+        /// The entity.
+        entity: Entity,
+        /// The target.
+        target: Entity,
+    },
+    /// The entity cannot be despawned: it has sources, and the relation refuses to unlink them.
+    Refused {
+        /// The relation.
+        relation: &'static str,
+        /// The entity.
+        entity: Entity,
+        /// The number of sources that would not be despawned with it.
+        count: usize,
+    },
+    /// Allocation failed.
+    Alloc(AllocError),
+}
+
+impl fmt::Display for RelationError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            RelationError::NoSuchEntity(error) => error.fmt(f),
+            RelationError::Cycle { relation, source, target } => {
+                write!(f, "{source} cannot be linked to {target} by {relation}: that would be a cycle")
+            }
+            RelationError::Occupied { relation, target, by } => {
+                write!(f, "{target} is the target of {by} by {relation} already")
+            }
+            RelationError::NotSource { relation, entity, target } => {
+                write!(f, "{entity} is not linked to {target} by {relation}")
+            }
+            RelationError::Refused { relation, entity, count } => {
+                write!(f, "{entity} cannot be despawned: {count} entities are linked to it by {relation}")
+            }
+            RelationError::Alloc(error) => error.fmt(f),
+        }
+    }
+}
+
+impl core::error::Error for RelationError {}
+
+impl From<NoSuchEntity> for RelationError {
+    fn from(error: NoSuchEntity) -> Self {
+        RelationError::NoSuchEntity(error)
+    }
+}
+impl From<AllocError> for RelationError {
+    fn from(error: AllocError) -> Self {
+        RelationError::Alloc(error)
     }
 }
 
@@ -319,6 +413,7 @@ impl RowError {
             | StructuralError::UnequalColumns(_)
             | StructuralError::NotClone { .. }
             | StructuralError::Resource(_)
+            | StructuralError::Relation(_)
             | StructuralError::AnotherWorld { .. }
             | StructuralError::RolledBack { .. } => unreachable!("{error}"),
         }

@@ -69,6 +69,7 @@
 //! | [`event`] | values that are sent and read, each exactly once |
 //! | [`group`] | groups: sparse sets whose members are kept in the same order, iterated as slices |
 //! | [`change_detection`] | ticks, [`Added`] and [`Changed`] |
+//! | [`relation`] | links between entities: trees of parents and children, and others |
 //! | [`signal`] | listeners and collectors: reactions to spawns, despawns, insertions and removals |
 //! | [`timeline`] | checkpoints, rollback, the last frames of a world, and deltas for replicas |
 #![cfg_attr(feature = "snapshot", doc = "| [`snapshot`] | worlds as bytes, with schemas and migrations |")]
@@ -115,10 +116,12 @@ pub mod executor;
 pub mod group;
 mod journal;
 pub mod layout;
+mod links;
 mod mutation;
 mod plain;
 mod prefetch;
 pub mod query;
+pub mod relation;
 mod resources;
 mod rows;
 mod seeded;
@@ -139,16 +142,18 @@ pub use commands::{CommandBuffer, CommandError, CommandInbox};
 pub use component::{Component, ComponentId, ComponentInfo, Components};
 pub use entities::MapEntities;
 pub use error::{
-    ComponentError, DuplicateComponent, NoSuchEntity, NoSuchResource, RowError, StructuralError, UnequalColumns,
+    ComponentError, DuplicateComponent, NoSuchEntity, NoSuchResource, RelationError, RowError, StructuralError,
+    UnequalColumns,
 };
 pub use event::Event;
 pub use group::Group;
 #[cfg(feature = "derive")]
-pub use phalanx_derive::{Bundle, Component, Event, MapEntities, Plain, QueryData, SystemParam};
+pub use phalanx_derive::{Bundle, Component, Event, MapEntities, Plain, QueryData, Relation, SystemParam};
 pub use phalanx_store as store;
 pub use phalanx_store::Entity;
 pub use plain::Plain;
 pub use query::{Added, Changed, Has, Or, Query, QueryData, QueryState, With, Without};
+pub use relation::Relation;
 pub use rows::{Key, Role, Row};
 pub use signal::{Collector, ListenerId};
 pub use signature::Signature;
@@ -176,6 +181,7 @@ pub mod derived {
     pub use crate::bundle::{BundleGuard, BundlePtr};
     pub use crate::component::VisitEntities;
     pub use crate::event::PlainEvents;
+    pub use crate::links::RelationInfo;
     pub use crate::plain::{IsPlain, describe_field, describe_order, describe_parameter, is_valid_field};
     pub use crate::world::ColumnPtrs;
 }

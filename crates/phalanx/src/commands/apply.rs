@@ -261,8 +261,8 @@ impl CommandBuffer {
         world.storage.flush().map_err(at(first))?;
         for (position, entry) in (first..end).zip(&entries[first..end]) {
             // SAFETY: the entry and the arena are of one buffer, and the entry owns its payload.
-            let key = unsafe { CommandBuffer::key(arena, entry) };
-            let step = match resolver.resolve(world, entry, key, position) {
+            let payload = unsafe { (CommandBuffer::key(arena, entry), CommandBuffer::link_payload(arena, entry)) };
+            let step = match resolver.resolve(world, entry, payload, position) {
                 Ok(step) => step,
                 Err(error) if report.is_none() || matches!(error, StructuralError::Alloc(_)) => {
                     return Err(entry.error(position, error));
@@ -283,7 +283,7 @@ impl CommandBuffer {
             // reserved, and its steps are committed in order.
             unsafe {
                 let payload = arena.at(entry.offset, entry.vtable.layout);
-                step.commit(world, entry, key, payload, (reserved, ending.stash()));
+                step.commit(world, entry, (key, &resolver.despawned), payload, (reserved, ending.stash()));
             }
         }
         world.storage.link_entries();

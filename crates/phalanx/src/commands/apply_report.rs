@@ -24,6 +24,10 @@ pub enum CommandKind {
     RemoveFromRow,
     /// [`CommandBuffer::remove_row`](crate::CommandBuffer::remove_row).
     RemoveRow,
+    /// [`CommandBuffer::link`](crate::CommandBuffer::link) and its variants.
+    Link,
+    /// [`CommandBuffer::unlink`](crate::CommandBuffer::unlink).
+    Unlink,
     /// [`CommandBuffer::queue`](crate::CommandBuffer::queue).
     Closure,
 }
@@ -48,6 +52,8 @@ impl fmt::Display for CommandKind {
             CommandKind::InsertIntoRow => "insert_into_row",
             CommandKind::RemoveFromRow => "remove_from_row",
             CommandKind::RemoveRow => "remove_row",
+            CommandKind::Link => "link",
+            CommandKind::Unlink => "unlink",
             CommandKind::Closure => "queue",
         })
     }

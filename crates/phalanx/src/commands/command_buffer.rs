@@ -8,7 +8,7 @@
 
 use super::apply_report::{CommandError, CommandKind};
 use super::resolver::Resolver;
-use super::vtable::{CommandVtable, DELETE_ROW, DESPAWN, RowPayload, Vtables};
+use super::vtable::{CommandVtable, DELETE_ROW, DESPAWN, LinkPayload, RowPayload, Vtables};
 use crate::bundle::Bundle;
 use crate::change_detection::Moment;
 use crate::error::{StructuralError, panic_change};
@@ -401,6 +401,27 @@ impl CommandBuffer {
         // with a key.
         let payload = || unsafe { arena.at(entry.offset, entry.vtable.layout).cast::<Key>().read() };
         entry.vtable.kind.is_of_row().then(payload)
+    }
+
+    /// Returns the payload of a command that links entities.
+    ///
+    /// # Safety
+    ///
+    /// The arena has the payload of the command.
+    pub(super) unsafe fn link_payload(arena: &Arena, entry: &Entry) -> Option<LinkPayload> {
+        // SAFETY: the arena has the payload at this offset, by the caller's contract.
+        let payload = || unsafe { arena.at(entry.offset, entry.vtable.layout).cast::<LinkPayload>().read() };
+        (entry.vtable.kind == CommandKind::Link).then(payload)
+    }
+
+    /// Records a command that links an entity.
+    pub(crate) fn record_link(&mut self, vtable: &'static CommandVtable, source: Entity, payload: LinkPayload) {
+        self.record(vtable, Some(source), payload);
+    }
+
+    /// Records a command that unlinks an entity.
+    pub(crate) fn record_unlink(&mut self, vtable: &'static CommandVtable, source: Entity) {
+        self.record(vtable, Some(source), ());
     }
 
     /// Records a command whose payload is a `P`.

@@ -24,6 +24,9 @@ impl Resolver {
         }
         // Values may move even if this fails.
         world.storage.restructured();
+        for &(relation, slot, position) in &self.linked {
+            world.storage.sparse.try_reserve_link(relation, slot).map_err(at(position))?;
+        }
         world.storage.sparse.try_reserve_all(&self.sparse_inserts).map_err(at(first))?;
         world.storage.reserve_linked_entries(self.entries).map_err(at(first))?;
         self.stash.try_reserve().map_err(at(first))?;

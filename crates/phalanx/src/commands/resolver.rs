@@ -5,12 +5,17 @@
 
 use super::apply_report::CommandKind;
 use super::command_buffer::{Entry, moment_of};
+use super::link_overlay::{LinkOverlay, PendingLinks};
 use super::row_overlay::RowOverlay;
 use super::slot_predictor::SlotPredictor;
 use super::step::Step;
+use super::vtable::LinkPayload;
 use crate::alloc::{try_reserve, try_reserve_map};
 use crate::change_detection::Moment;
 use crate::error::{NoSuchEntity, RowError, StructuralError};
+use crate::links::LinkStore;
+use crate::mutation::LinkPlan;
+use crate::mutation::despawn_set::{DespawnSet, LinkGraph};
 use crate::mutation::stash::Stash;
 use crate::rows::{Key, Label, Name};
 use crate::seeded::NumberMap;
@@ -56,6 +61,12 @@ pub(super) struct Resolver {
     overlay: NumberMap<u32, PendingLocation>,
     segment: u32,
     rows: RowOverlay,
+    links: LinkOverlay,
+    /// The highest slot that each relation links, by storage id, and the command that does.
+    pub(super) linked: Vec<(u32, u32, usize)>,
+    despawn_set: DespawnSet,
+    /// The entities that despawns of related entities remove.
+    pub(super) despawned: Vec<Entity>,
     /// The slots and tables of the extra rows of one entity.
     extra: Vec<(Entity, u32)>,
     pub(super) demands: Vec<RowDemand>,
@@ -86,6 +97,10 @@ impl Resolver {
         self.steps.capacity() * size_of::<Step>()
             + self.overlay.capacity() * size_of::<(u32, PendingLocation)>()
             + self.rows.bytes()
+            + self.links.bytes()
+            + self.linked.capacity() * size_of::<(u32, u32, usize)>()
+            + self.despawn_set.bytes()
+            + self.despawned.capacity() * size_of::<Entity>()
             + self.extra.capacity() * size_of::<(Entity, u32)>()
             + self.demands.capacity() * size_of::<RowDemand>()
             + self.sparse_inserts.bytes()
@@ -98,6 +113,7 @@ impl Resolver {
     pub(super) fn start(&mut self) {
         self.overlay.clear();
         self.rows.start();
+        self.links.start();
         self.segment = 0;
         self.lost_in = None;
     }
@@ -111,6 +127,9 @@ impl Resolver {
         self.steps.clear();
         self.demands.clear();
         self.rows.begin(self.segment);
+        self.links.begin(self.segment);
+        self.linked.clear();
+        self.despawned.clear();
         self.sparse_inserts.clear();
         self.predictor.begin();
         (self.slots, self.names, self.entries) = (0, 0, 0);
@@ -163,12 +182,13 @@ impl Resolver {
         last.or_else(|| self.lost.get(next).filter(of_entity)).and_then(|(_, _, reason)| *reason)
     }
 
-    /// Resolves one command: phase 1. The key names the row that it changes, if it is a command about a row.
+    /// Resolves one command: phase 1. The key names the row that it changes, if it is a command about a row. The payload of a
+    /// link names its target.
     pub(super) fn resolve(
         &mut self,
         world: &mut World,
         entry: &Entry,
-        key: Option<Key>,
+        (key, link): (Option<Key>, Option<LinkPayload>),
         position: usize,
     ) -> Result<Step, StructuralError> {
         let kind = entry.vtable.kind;
@@ -184,17 +204,16 @@ impl Resolver {
                 Err(_) if self.is_lenient => return Ok(Step::Nothing),
                 found => found?,
             };
-            // Its extra rows are removed before its main row.
-            self.list_extra_rows(world, entity.index())?;
-            self.extra.push((entity, table));
-            for at in 0..self.extra.len() {
-                let (slot, table) = self.extra[at];
-                self.remove_row(world, slot, table, position)?;
+            if world.storage.sparse.has_relations() && self.has_links(world, entity) {
+                return self.despawn_related(world, entity, position);
             }
-            self.set(entity, None, false);
+            self.despawn(world, entity, table, position)?;
             return Ok(Step::Despawn);
         }
-        let bundle_id = (entry.vtable.bundle_id)(world)?;
+        if matches!(kind, CommandKind::Link | CommandKind::Unlink) {
+            return self.resolve_link(world, entry, link, position);
+        }
+        let bundle_id = (entry.vtable.id)(world)?;
         let Some(entity) = entry.entity else {
             self.add_rows(world, position, world.bundles.get(bundle_id).table, 1)?;
             self.entries += world.storage.entries_of(world.bundles.get(bundle_id).table);
@@ -203,6 +222,88 @@ impl Resolver {
         };
         let table = self.find(world, entity)?;
         self.change(world, TargetRow::Main(entity), table, bundle_id, kind != CommandKind::Remove, position)
+    }
+
+    /// Counts the removal of an entity that is in a table: its extra rows are removed before its main row.
+    fn despawn(&mut self, world: &World, entity: Entity, table: u32, position: usize) -> Result<(), AllocError> {
+        self.list_extra_rows(world, entity.index())?;
+        self.extra.push((entity, table));
+        for at in 0..self.extra.len() {
+            let (slot, table) = self.extra[at];
+            self.remove_row(world, slot, table, position)?;
+        }
+        self.set(entity, None, false);
+        Ok(())
+    }
+
+    /// Resolves the despawn of an entity with links.
+    fn despawn_related(&mut self, world: &World, root: Entity, position: usize) -> Result<Step, StructuralError> {
+        self.despawn_set.clear();
+        self.despawn_set.try_add(&world.storage, &self.links.over(&world.storage), root, true)?;
+        let (first, count) = (self.despawned.len(), self.despawn_set.entities().len());
+        try_reserve(&mut self.despawned, count)?;
+        try_reserve_map(&mut self.overlay, count)?;
+        self.despawned.extend(self.despawn_set.entities());
+        for at in first..first + count {
+            let entity = self.despawned[at];
+            for (relation, info) in world.storage.sparse.relations() {
+                let cut = |links: &mut PendingLinks<'_>| links.cut_next(entity.index(), info).is_some();
+                while self.links.change(&world.storage, relation, cut)? {
+                    self.entries += 2;
+                }
+            }
+            let table = self.find(world, entity)?;
+            self.despawn(world, entity, table, position)?;
+        }
+        Ok(Step::DespawnAll { first, count })
+    }
+
+    /// Returns `true` if an entity would have links.
+    fn has_links(&self, world: &World, entity: Entity) -> bool {
+        let links = self.links.over(&world.storage);
+        world.storage.sparse.relations().any(|(relation, _)| !links.link(relation, entity.index()).is_empty())
+    }
+
+    /// Resolves a command that links an entity, or unlinks it.
+    fn resolve_link(
+        &mut self,
+        world: &mut World,
+        entry: &Entry,
+        link: Option<LinkPayload>,
+        position: usize,
+    ) -> Result<Step, StructuralError> {
+        let source = entry.entity.expect("a link names its source");
+        let relation = (entry.vtable.id)(world)? as u32;
+        self.find(world, source)?;
+        let Some(LinkPayload { target, position: place }) = link else {
+            self.links.change(&world.storage, relation, |links| links.unlink(source.index()))?;
+            self.entries += 1;
+            return Ok(Step::Unlink { relation });
+        };
+        if let Some(reason) = self.why_lost(target, position) {
+            return Err(reason);
+        }
+        self.find(world, target)?;
+        let Some(info) = &world.storage.sparse.get(relation).relation else { unreachable!("the storage of a relation") };
+        let plan = {
+            let alive = |slot| world.storage.slot(slot).filter(|entity| self.find(world, *entity).is_ok());
+            let links = self.links.of(&world.storage, relation);
+            LinkPlan::new(&links, info, source, target, place, alive)?
+        };
+        let LinkPlan::Before(before) = plan else { return Ok(Step::Nothing) };
+        let link = |links: &mut PendingLinks<'_>| links.link(source.index(), target.index(), before, info.is_tree());
+        self.links.change(&world.storage, relation, link)?;
+        self.entries += 2;
+        let slot = source.index().max(target.index());
+        match self.linked.iter_mut().find(|(other, ..)| *other == relation) {
+            Some((_, highest, at)) if *highest < slot => (*highest, *at) = (slot, position),
+            Some(_) => {}
+            None => {
+                try_reserve(&mut self.linked, 1)?;
+                self.linked.push((relation, slot, position));
+            }
+        }
+        Ok(Step::Link { relation, target: target.index(), before })
     }
 
     /// Resolves a command about a row.
@@ -215,7 +316,7 @@ impl Resolver {
     ) -> Result<Step, StructuralError> {
         match entry.vtable.kind {
             CommandKind::AddRow => {
-                let bundle_id = (entry.vtable.bundle_id)(world)?;
+                let bundle_id = (entry.vtable.id)(world)?;
                 let source = world.row_edge(bundle_id)?;
                 let edge = world.bundles.edge(bundle_id, source, true);
                 let (target, sparse_inserts) = (edge.target, &edge.sparse_inserts);
@@ -241,7 +342,7 @@ impl Resolver {
             },
             kind => {
                 let (row, table) = self.find_row(world, key)?;
-                let bundle_id = (entry.vtable.bundle_id)(world)?;
+                let bundle_id = (entry.vtable.id)(world)?;
                 self.change(world, row, table, bundle_id, kind == CommandKind::InsertIntoRow, position)
             }
         }
@@ -364,7 +465,7 @@ impl Resolver {
         self.list_extra_rows(world, entity.index())?;
         let has_sparse = self.pending(entity).is_some_and(|found| found.has_sparse)
             || world.storage.sparse.storages_of(entity.index()).next().is_some();
-        let is_empty = self.extra.is_empty() && !has_sparse;
+        let is_empty = self.extra.is_empty() && !has_sparse && !self.has_links(world, entity);
         if is_empty {
             self.remove_row(world, entity, 0, position)?;
             self.set(entity, None, false);

@@ -30,6 +30,12 @@ pub(super) enum Step {
     Nothing,
     /// Despawns an entity.
     Despawn,
+    /// Despawns entities, of which the resolver has a list.
+    DespawnAll { first: usize, count: usize },
+    /// Links the entity to the target at a slot, before a source of that target, or as the last.
+    Link { relation: u32, target: u32, before: Option<u32> },
+    /// Unlinks the entity.
+    Unlink { relation: u32 },
 }
 
 impl Step {
@@ -40,11 +46,12 @@ impl Step {
     /// - The step was resolved for this command, and the token is that of its segment.
     /// - The steps before it were committed, in order.
     /// - The payload is initialised. The command gives it up.
+    /// - `despawned` is the list of the resolver.
     pub(super) unsafe fn commit(
         self,
         world: &mut World,
         entry: &Entry,
-        key: Option<Key>,
+        (key, despawned): (Option<Key>, &[Entity]),
         payload: *mut u8,
         (reserved, stash): (Reserved, &mut Stash),
     ) {
@@ -103,6 +110,14 @@ impl Step {
             }
             // SAFETY: the entity is alive, and the stash has capacity for the values of all its rows.
             Step::Despawn => unsafe { storage.remove_entity(reserved, named(), stash) },
+            Step::DespawnAll { first, count } => {
+                for &entity in &despawned[first..first + count] {
+                    // SAFETY: the entity is alive, and the stash has capacity for the values of all its rows.
+                    unsafe { storage.remove_entity(reserved, entity, stash) };
+                }
+            }
+            Step::Link { relation, target, before } => storage.link(reserved, relation, named(), target, before),
+            Step::Unlink { relation } => storage.unlink(relation, named()),
         }
     }
 }

@@ -5,10 +5,12 @@ use super::apply_report::CommandKind;
 use crate::bundle::{Bundle, BundlePtr};
 use crate::component::DropFn;
 use crate::error::StructuralError;
+use crate::mutation::Position;
 use crate::rows::Key;
 use crate::world::World;
 use core::alloc::Layout;
 use core::marker::PhantomData;
+use phalanx_store::Entity;
 
 /// The payload of a command that inserts a bundle into a row named by a key. The key comes first.
 #[repr(C)]
@@ -17,14 +19,21 @@ pub(super) struct RowPayload<B> {
     pub(super) bundle: B,
 }
 
+/// The payload of a command that links two entities.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct LinkPayload {
+    pub(crate) target: Entity,
+    pub(crate) position: Position,
+}
+
 /// What a command is without its payload: one for each kind and payload type.
 #[derive(Debug)]
-pub(super) struct CommandVtable {
+pub(crate) struct CommandVtable {
     pub(super) kind: CommandKind,
     /// The layout of the payload.
     pub(super) layout: Layout,
-    /// Returns the id of the bundle.
-    pub(super) bundle_id: fn(&mut World) -> Result<usize, StructuralError>,
+    /// Returns the id of the bundle, or the storage id of the relation.
+    pub(super) id: fn(&mut World) -> Result<usize, StructuralError>,
     /// Moves the bundle out of the payload, to its destination.
     pub(super) write: unsafe fn(*mut u8, BundlePtr),
     /// Moves the closure out of the payload, and calls it.
@@ -33,8 +42,8 @@ pub(super) struct CommandVtable {
     pub(super) drop: DropFn,
 }
 
-fn no_bundle(_: &mut World) -> Result<usize, StructuralError> {
-    unreachable!("a command without a bundle has no bundle id")
+fn no_id(_: &mut World) -> Result<usize, StructuralError> {
+    unreachable!("a command without a bundle or a relation has no id")
 }
 unsafe fn no_write(_: *mut u8, _: BundlePtr) {
     unreachable!("a command without a bundle writes nothing")
@@ -82,12 +91,12 @@ impl<B: Bundle> Vtables<B> {
     pub(super) const SPAWN: &'static CommandVtable = &CommandVtable { kind: CommandKind::Spawn, ..Self::INSERT_VTABLE };
     pub(super) const INSERT: &'static CommandVtable = &Self::INSERT_VTABLE;
     pub(super) const REMOVE: &'static CommandVtable =
-        &CommandVtable { bundle_id: World::bundle_id::<B>, ..without_payload(CommandKind::Remove) };
+        &CommandVtable { id: World::bundle_id::<B>, ..without_payload(CommandKind::Remove) };
     pub(super) const EXTEND: &'static CommandVtable =
         &CommandVtable { kind: CommandKind::AddRow, ..Self::UPDATE_VTABLE };
     pub(super) const UPDATE: &'static CommandVtable = &Self::UPDATE_VTABLE;
     pub(super) const REMOVE_FROM_ROW: &'static CommandVtable = &CommandVtable {
-        bundle_id: World::bundle_id::<B>,
+        id: World::bundle_id::<B>,
         layout: Layout::new::<Key>(),
         ..without_payload(CommandKind::RemoveFromRow)
     };
@@ -101,7 +110,7 @@ impl<B: Bundle> Vtables<B> {
     const INSERT_VTABLE: CommandVtable = CommandVtable {
         kind: CommandKind::Insert,
         layout: Layout::new::<B>(),
-        bundle_id: World::bundle_id::<B>,
+        id: World::bundle_id::<B>,
         write: write::<B>,
         call: no_call,
         drop: drop_payload::<B>,
@@ -117,6 +126,17 @@ impl<F: FnOnce(&mut World) + Send + 'static> Vtables<F> {
     };
 }
 
+impl CommandVtable {
+    /// Returns the vtable of commands that link entities, or unlink them. The function returns the storage id of the relation.
+    pub(crate) const fn of_relation(kind: CommandKind, id: fn(&mut World) -> Result<usize, StructuralError>) -> CommandVtable {
+        let layout = match kind {
+            CommandKind::Link => Layout::new::<LinkPayload>(),
+            _ => Layout::new::<()>(),
+        };
+        CommandVtable { id, layout, ..without_payload(kind) }
+    }
+}
+
 pub(super) const DESPAWN: &CommandVtable = &without_payload(CommandKind::Despawn);
 pub(super) const DELETE_ROW: &CommandVtable =
     &CommandVtable { layout: Layout::new::<Key>(), ..without_payload(CommandKind::RemoveRow) };
@@ -126,7 +146,7 @@ const fn without_payload(kind: CommandKind) -> CommandVtable {
     CommandVtable {
         kind,
         layout: Layout::new::<()>(),
-        bundle_id: no_bundle,
+        id: no_id,
         write: no_write,
         call: no_call,
         drop: drop_payload::<()>,

@@ -24,6 +24,8 @@ pub(crate) struct JournalEntry {
     pub(crate) old: ValuePtr,
     /// The inserted value, if it is not the one that the row has now.
     pub(crate) new: ValuePtr,
+    /// The other entity of a link.
+    pub(crate) target: Option<Entity>,
     /// For a despawned entity: the number of entries before this one that list its components.
     pub(crate) before: u32,
     /// Whether this is the first entry of a change of one row.
@@ -64,6 +66,7 @@ impl JournalEntry {
             label,
             old,
             new: ValuePtr::None,
+            target: None,
             before: 0,
             starts: false,
             change,
@@ -90,8 +93,9 @@ impl JournalEntry {
         match self.event {
             Event::Spawned | Event::Row => 0,
             Event::Added | Event::Set => 1,
-            Event::Removed => 2,
-            Event::Despawned => 3,
+            Event::Linked | Event::Unlinked => 2,
+            Event::Removed => 3,
+            Event::Despawned => 4,
         }
     }
 }

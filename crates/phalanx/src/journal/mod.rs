@@ -28,6 +28,8 @@ pub(crate) enum Event {
     Spawned,
     Added,
     Set,
+    Linked,
+    Unlinked,
     Removed,
     Despawned,
     /// A row was spawned or removed. Recorded only for observers, and if nothing else of the change is.
@@ -208,7 +210,7 @@ impl Recording {
             match condition.event {
                 Event::Spawned => self.spawns = true,
                 Event::Despawned => self.despawns = true,
-                Event::Added | Event::Set | Event::Removed => self.watched[condition.id.index()] = true,
+                Event::Added | Event::Set | Event::Linked | Event::Unlinked | Event::Removed => self.watched[condition.id.index()] = true,
                 Event::Row => {}
             }
         }

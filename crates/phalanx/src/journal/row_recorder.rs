@@ -157,6 +157,25 @@ impl Storage {
         });
     }
 
+    /// Records that a slot was linked to a target, or unlinked from it.
+    #[inline(always)]
+    pub(crate) fn record_link(&mut self, event: Event, relation: u32, source: Entity, target: u32) {
+        self.if_recording((), |storage| storage.record_row_link(event, relation, source, target));
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn record_row_link(&mut self, event: Event, relation: u32, source: Entity, target: u32) {
+        let Some(target) = self.slot(target) else { return };
+        let id = self.sparse.get(relation).id;
+        self.record_row(self.row_name(source), RowChange::Changed, |row, _| {
+            row.push(event, id, ValuePtr::None);
+            if let Some(entry) = row.recording.entries.last_mut().filter(|entry| entry.event == event) {
+                entry.target = Some(target);
+            }
+        });
+    }
+
     #[cold]
     #[inline(never)]
     fn record_row_set(&mut self, slot: Entity, id: ComponentId, old: ValuePtr) {
@@ -296,7 +315,7 @@ impl Storage {
                 Event::Set | Event::Removed => drop(links.insert(value, entry.old)),
                 // Earlier entries are about an earlier value.
                 Event::Added => drop(links.remove(&value)),
-                Event::Spawned | Event::Despawned | Event::Row => {}
+                Event::Spawned | Event::Linked | Event::Unlinked | Event::Despawned | Event::Row => {}
             }
         }
         links.clear();

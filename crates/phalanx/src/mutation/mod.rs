@@ -6,7 +6,7 @@
 //!    are created, so this phase may fail.
 //! 2. [*Reserve*](reserve): allocate everything the operation needs. This is the last phase that may fail. It returns a
 //!    [`Reserved`].
-//! 3. *Commit*: change the storage, by one of the four commits below. A commit allocates nothing, runs no user code and does not
+//! 3. *Commit*: change the storage, by one of the commits below. A commit allocates nothing, runs no user code and does not
 //!    panic. The exception is `set_value` of a soa component, which splits the value first.
 //! 4. *Dispatch*: call listeners with the events that the commit has recorded.
 //! 5. *Drop*: run the destructors of [displaced](displaced) values.
@@ -17,6 +17,7 @@
 //! | [`move_row`](crate::storage::Storage::move_row) | moves a row along an edge to another archetype, or replaces its values |
 //! | [`remove_row`](crate::storage::Storage::remove_row) | removes a row and releases its slot |
 //! | [`set_value`](crate::storage::Storage::set_value) | replaces one value |
+//! | [`link`](crate::storage::Storage::link), [`unlink`](crate::storage::Storage::unlink) | links two entities, or unlinks them |
 //!
 //! Commits keep everything that depends on structure: locations, sparse storages and their groups, change ticks, dirty bits,
 //! statistics, the epoch, and the journal of events. Code that fills or empties whole storages (restoring a snapshot or a timeline,
@@ -27,7 +28,10 @@
 
 pub(crate) mod arena;
 pub(crate) mod displaced;
+mod change_links;
+pub(crate) mod despawn_set;
 mod edge;
+mod link_plan;
 mod move_row;
 mod remove_row;
 mod reserve;
@@ -36,4 +40,6 @@ mod spawn_row;
 pub(crate) mod stash;
 
 pub(crate) use displaced::{InPlace, MovedOut, RemovedRows};
+pub use link_plan::Position;
+pub(crate) use link_plan::LinkPlan;
 pub(crate) use reserve::Reserved;

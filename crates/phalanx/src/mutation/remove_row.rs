@@ -16,7 +16,7 @@ impl Storage {
     ///
     /// # Safety
     ///
-    /// - The slot is alive and at `at`. If it is the main row of an entity, that entity has no extra rows.
+    /// - The slot is alive and at `at`. If it is the main row of an entity, that entity has no extra rows and no links.
     /// - The sink has capacity for the displaced values, and so has the list of displaced sparse values.
     /// - The token is of a reservation for this commit, and no other commit has used the capacity since.
     #[inline(always)]
@@ -24,7 +24,10 @@ impl Storage {
         let shows = !D::MOVED_OUT && self.journal.is_active();
         let name = if shows { self.row_name(slot) } else { RowName::main(slot) };
         if slot.is_row() {
-            self.unlink(slot.index());
+            self.forget_row(slot.index());
+            if self.sparse.has_relations() {
+                self.cut_links(slot);
+            }
         }
         let displaced_values = self.sparse.displaced_values.len();
         self.entities.release(slot);
@@ -57,7 +60,7 @@ impl Storage {
         }
     }
 
-    /// Removes an entity: its extra rows in the order of their creation, then its main row.
+    /// Removes an entity: its links, its extra rows in the order of their creation, then its main row.
     ///
     /// # Safety
     ///
@@ -65,6 +68,9 @@ impl Storage {
     /// - The sink has capacity for the displaced values of all its rows, and so has the list of displaced sparse values.
     /// - The token is of a reservation for this commit, and no other commit has used the capacity since.
     pub(crate) unsafe fn remove_entity<D: Displaced>(&mut self, reserved: Reserved, entity: Entity, out: &mut D) {
+        if self.sparse.has_relations() {
+            self.cut_links(entity);
+        }
         while self.rows.owns(entity.index()) {
             let first = self.rows.first.get(&entity.index()).and_then(|first| self.find_extra_row(*first));
             let found = first.and_then(|ExtraRow { row: Row(slot), .. }| Some((slot, self.find_location(slot)?)));
@@ -83,6 +89,7 @@ impl Storage {
         if let Ok(at @ Location { table: 0, .. }) = self.try_location(entity)
             && !self.rows.owns(entity.index())
             && !has_sparse()
+            && !self.sparse.has_links(entity.index())
         {
             // SAFETY: the entity is alive and at `at`. It has no values, so that nothing is displaced and no capacity is needed but
             // that for journal entries, which is checked when they are recorded.

@@ -11,7 +11,7 @@ use crate::component::{Component, ComponentId};
 use crate::journal::{Event, JournalEntry, ValuePtr};
 use crate::world::World;
 use core::sync::atomic::{AtomicU64, Ordering};
-use phalanx_store::AllocError;
+use phalanx_store::{AllocError, Entity};
 
 /// The id of a listener, for [`World::disconnect`]. It is unique in the process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -62,9 +62,10 @@ impl Listeners {
         let at = match event {
             Event::Spawned => return Some(&mut self.spawned),
             Event::Despawned => return Some(&mut self.despawned),
-            Event::Added => 0,
+            // The hidden component of a relation is neither added nor removed.
+            Event::Added | Event::Linked => 0,
             Event::Set => 1,
-            Event::Removed => 2,
+            Event::Removed | Event::Unlinked => 2,
             Event::Row => return None,
         };
         self.by_component.get_mut(id.index()).map(|lists| &mut lists[at])
@@ -142,6 +143,20 @@ fn connect(
     }
     observers.subscribe(recording);
     id
+}
+
+/// Connects a listener of links, which is called with the source and the target.
+pub(crate) fn connect_link(
+    world: &mut World,
+    event: Event,
+    id: ComponentId,
+    mut listener: impl FnMut((Entity, Entity), &World, &mut CommandBuffer) + Send + Sync + 'static,
+) -> ListenerId {
+    connect(world, event, id, move |event, world, commands| {
+        if let Some(target) = event.entry.target {
+            listener((event.entry.entity, target), world, commands);
+        }
+    })
 }
 
 impl World {

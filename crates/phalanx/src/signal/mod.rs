@@ -130,6 +130,7 @@ pub(crate) use deferred::apply_deferred;
 pub(crate) use dispatch::{Dispatch, dispatch_catch};
 pub use event::{Added, Despawned, DespawnedRow, Entered, Left, Removed, Set, Spawned};
 pub use listener::ListenerId;
+pub(crate) use listener::connect_link;
 pub use observer::ObserverBuilder;
 pub(crate) use observers::Observers;
 

@@ -7,6 +7,7 @@ use crate::bundle::SparsePtr;
 use crate::change_detection::Track;
 use crate::component::{ComponentId, ComponentInfo};
 use crate::layout::Kind;
+use crate::links::RelationInfo;
 use phalanx_store::raw::{DenseIndex, Lane, Rows};
 use phalanx_store::{AllocError, Entity};
 
@@ -57,6 +58,8 @@ pub(crate) struct SparseStorage {
     /// The position in the canonical order of components, which does not depend on the order of registration. All order
     /// that a user can observe follows it.
     pub(crate) rank: u32,
+    /// The relation, if the values are its records. They belong to no row, and only links change them.
+    pub(crate) relation: Option<RelationInfo>,
 }
 
 impl SparseStorage {
@@ -81,6 +84,7 @@ impl SparseStorage {
             excluded_by: Vec::new(),
             removed_counts: [0; 2],
             rank: 0,
+            relation: info.relation,
         })?;
         storage.update_discards();
         Ok(storage)

@@ -32,8 +32,10 @@ pub(crate) struct SparseStorages {
     pub(super) by_type: [(TypeId, u32); TYPES],
     /// By presence bit: the storage id of the sparse set.
     pub(super) by_bit: Vec<u32>,
-    /// The storage ids of linear storages.
+    /// The storage ids of linear storages, without those of relations.
     pub(super) linear: Vec<u32>,
+    /// The storage ids of relations, in the canonical order.
+    pub(super) relations: Vec<u32>,
     pub(super) masks: Masks,
     /// The first word of the mask that was despawned last: a guess which sparse sets the next despawn reads.
     pub(super) last_despawned: u64,
@@ -56,6 +58,7 @@ impl SparseStorages {
             by_type: [(TypeId::of::<SparseStorages>(), NO_STORAGE); TYPES],
             by_bit: Vec::new(),
             linear: Vec::new(),
+            relations: Vec::new(),
             masks: Masks::new(),
             last_despawned: 0,
             insert_ptrs: Vec::new(),
@@ -155,9 +158,10 @@ impl SparseStorages {
         self.order.iter().map(|storage_id| (*storage_id, self.get(*storage_id)))
     }
 
-    /// Returns the storages that have a value of a slot, in the canonical order of their components.
+    /// Returns the storages that have a value of a slot, in the canonical order of their components. Relations are not among
+    /// them.
     pub(crate) fn storages_of(&self, slot: u32) -> impl Iterator<Item = &SparseStorage> {
-        self.in_order().filter(move |storage| storage.row(slot).is_some())
+        self.in_order().filter(move |storage| storage.relation.is_none() && storage.row(slot).is_some())
     }
 
     /// Begins to count removed values.
@@ -188,12 +192,19 @@ impl SparseStorages {
             return Ok(storage_id);
         }
         let info = components.info(id);
-        let bit = (info.kind == Kind::Pool).then_some(self.by_bit.len() as u32);
+        let (is_set, is_relation) = (info.kind == Kind::Pool, info.relation.is_some());
+        let bit = is_set.then_some(self.by_bit.len() as u32);
         let storage = SparseStorage::try_new(id, info, bit)?;
         try_reserve_at(&mut self.by_component, id.index())?;
         try_reserve(&mut self.storages, 1)?;
         try_reserve(&mut self.order, 1)?;
-        try_reserve(if bit.is_some() { &mut self.by_bit } else { &mut self.linear }, 1)?;
+        let SparseStorages { by_bit, linear, relations, .. } = self;
+        let list = match (is_set, is_relation) {
+            (true, _) => by_bit,
+            (false, false) => linear,
+            (false, true) => relations,
+        };
+        try_reserve(list, 1)?;
         // Despawning a slot displaces one value of each storage at most, and does not allocate.
         let count = self.storages.len() + 1;
         try_reserve(&mut self.displaced_values, count)?;
@@ -202,7 +213,11 @@ impl SparseStorages {
             self.masks.try_add_bit(bit)?;
         }
         let storage_id = self.storages.len() as u32;
-        if bit.is_some() { &mut self.by_bit } else { &mut self.linear }.push(storage_id);
+        match (is_set, is_relation) {
+            (true, _) => self.by_bit.push(storage_id),
+            (false, false) => self.linear.push(storage_id),
+            (false, true) => self.relations.push(storage_id),
+        }
         self.by_component.resize(self.by_component.len().max(id.index() + 1), NO_STORAGE);
         self.by_component[id.index()] = storage_id;
         if let Some(key) = info.type_id {
@@ -215,6 +230,8 @@ impl SparseStorages {
         for (rank, storage_id) in (0..).zip(&self.order).skip(at) {
             self.storages[*storage_id as usize].rank = rank;
         }
+        let SparseStorages { relations, storages, .. } = self;
+        relations.sort_unstable_by_key(|storage_id| storages[*storage_id as usize].rank);
         Ok(storage_id)
     }
 
@@ -246,7 +263,8 @@ impl SparseStorages {
             match &storage.store {
                 Store::Linear(linear) => {
                     linear.validate()?;
-                    if !self.linear.contains(&storage_id) {
+                    let list = if storage.relation.is_some() { &self.relations } else { &self.linear };
+                    if !list.contains(&storage_id) {
                         return Err("a linear storage that is not listed as one");
                     }
                 }
@@ -269,8 +287,8 @@ impl SparseStorages {
                 }
             }
         }
-        if self.linear.len() + self.by_bit.len() != self.storages.len() {
-            return Err("sparse sets or linear storages miscounted");
+        if self.linear.len() + self.relations.len() + self.by_bit.len() != self.storages.len() {
+            return Err("sparse sets, linear storages or relations miscounted");
         }
         if self.masks.count() != present {
             return Err("a mask with a sparse set that lacks its slot");

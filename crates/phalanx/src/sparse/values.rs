@@ -163,7 +163,7 @@ impl Values {
     ///
     /// The row is initialised.
     #[inline(always)]
-    unsafe fn row_ticks(&self, row: u32) -> Option<&AtomicTicks> {
+    pub(super) unsafe fn ticks(&self, row: u32) -> Option<&AtomicTicks> {
         // SAFETY: the lane after the values has the ticks. The row is initialised, by the caller's contract.
         (self.track == Track::Row).then(|| unsafe { ticks_at(&self.lanes[1], row as usize) })
     }
@@ -176,7 +176,7 @@ impl Values {
     pub(crate) unsafe fn set_added_ticks(&self, row: u32, clock: &Clock) {
         self.set_column_tick(clock);
         // SAFETY: the row is initialised, by the caller's contract.
-        unsafe { self.row_ticks(row) }.inspect(|ticks| ticks.set(ComponentTicks::new(clock.now())));
+        unsafe { self.ticks(row) }.inspect(|ticks| ticks.set(ComponentTicks::new(clock.now())));
     }
 
     /// Copies the tick of addition to a row from the row of the value that it replaces.
@@ -188,7 +188,7 @@ impl Values {
     pub(crate) unsafe fn keep_added(&self, row: u32, old: u32) {
         // SAFETY: both rows are initialised, by the caller's contract.
         unsafe {
-            if let (Some(ticks), Some(old)) = (self.row_ticks(row), self.row_ticks(old)) {
+            if let (Some(ticks), Some(old)) = (self.ticks(row), self.ticks(old)) {
                 ticks.set_added(old.added());
             }
         }

@@ -9,7 +9,7 @@ use phalanx_store::Entity;
 
 impl Storage {
     /// Removes an extra row from the maps and links that lead to it.
-    pub(crate) fn unlink(&mut self, slot: u32) {
+    pub(crate) fn forget_row(&mut self, slot: u32) {
         let Some(ExtraRow { owner, label, link, .. }) = self.find_extra_row(slot) else { return };
         let owner = owner.index();
         self.rows.by_name.remove(&(owner, label));

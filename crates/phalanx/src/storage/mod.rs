@@ -8,6 +8,7 @@
 #![allow(unsafe_code)]
 
 mod extra_rows;
+mod link_validation;
 pub(crate) mod table;
 pub(crate) mod table_order;
 

@@ -3,19 +3,27 @@
 
 use super::{RowId, World};
 use crate::alloc::{try_vec, unwrap_alloc};
-use crate::error::{NoSuchEntity, RowError, StructuralError, infallible, require_alive};
+use crate::error::{NoSuchEntity, RelationError, RowError, StructuralError, infallible, panic_change, require_alive};
+use crate::mutation::despawn_set::DespawnSet;
 use crate::mutation::{InPlace, RemovedRows, Reserved};
 use crate::rows::Row;
 use crate::signal::dispatch_catch;
 use phalanx_store::raw::drop_all;
-use phalanx_store::{AllocError, Entity};
+use phalanx_store::Entity;
 
 impl World {
     /// Despawns an entity, and drops its components.
     ///
+    /// Its links end. [Relations](crate::relation) say what happens to the entities that are linked to it. The children of an
+    /// entity are despawned with it, and so are theirs.
+    ///
     /// # Errors
     ///
     /// [`NoSuchEntity`] if the entity is not alive.
+    ///
+    /// # Panics
+    ///
+    /// Panics if a relation [refuses](crate::relation::OnDespawn::Refuse) it.
     #[doc(alias = "destroy")]
     #[doc(alias = "delete")]
     #[inline]
@@ -32,14 +40,20 @@ impl World {
     /// # Errors
     ///
     /// - [`StructuralError::NoSuchEntity`] if the entity is not alive.
-    /// - [`StructuralError::Alloc`] if allocation fails. Nothing has changed.
+    /// - [`StructuralError::Relation`] if a relation refuses it.
+    /// - [`StructuralError::Alloc`] if allocation fails.
+    ///
+    /// On error nothing has changed.
     #[inline(always)]
     pub fn try_despawn(&mut self, entity: Entity) -> Result<(), StructuralError> {
         self.storage.sparse.prefetch_despawn(entity.index());
         self.storage.flush()?;
         let at = self.storage.try_location(entity)?;
         if self.storage.rows.owns(entity.index()) || self.storage.journal.is_active() {
-            return Ok(self.despawn_all(&[entity], false).map(|_| ())?);
+            return self.despawn_all(&[entity], Despawns::One).map(|_| ());
+        }
+        if self.storage.sparse.has_relations() && self.storage.sparse.has_links(entity.index()) {
+            return self.despawn_all(&[entity], Despawns::One).map(|_| ());
         }
         // SAFETY: the entity is there and has no extra rows. The capacity for the sparse values of one slot is always
         // reserved. The values that need a drop are left in place, and dropped once.
@@ -52,6 +66,9 @@ impl World {
 
     /// Despawns entities, in order. Returns the number of those that were alive; an entity that occurs twice counts once.
     ///
+    /// Entities that were despawned with another one do not count. An entity that a [relation](crate::relation) refuses to
+    /// despawn is skipped.
+    ///
     /// To handle a failing allocation, call [`try_despawn`](World::try_despawn) for each entity. While there are
     /// [listeners or collectors](crate::signal), the iterator is exhausted before the first entity is despawned.
     #[track_caller]
@@ -60,12 +77,17 @@ impl World {
             // All are dispatched as one operation, so the list is complete before the first is despawned.
             let mut list = Vec::new();
             entities.into_iter().for_each(|entity| list.push(entity));
-            return unwrap_alloc(self.storage.flush().and_then(|()| self.despawn_all(&list, false)));
+            unwrap_alloc(self.storage.flush());
+            return infallible(self.despawn_all(&list, Despawns::Many));
         }
         // Also for a batch without entities.
         unwrap_alloc(self.storage.flush());
         // Not `filter` and `count`, which trust the iterator's hint.
-        entities.into_iter().fold(0, |count, entity| count + usize::from(self.despawn(entity).is_ok()))
+        entities.into_iter().fold(0, |count, entity| match self.try_despawn(entity) {
+            Ok(()) => count + 1,
+            Err(StructuralError::NoSuchEntity(_) | StructuralError::Relation(_)) => count,
+            Err(error) => panic_change(error),
+        })
     }
 
     /// Despawns all entities. Tables, components and resources stay.
@@ -85,7 +107,7 @@ impl World {
         if !self.storage.allows_bulk() {
             let mut entities = try_vec(self.len())?;
             entities.extend(self.iter());
-            return Ok(self.despawn_all(&entities, true).map(|_| ())?);
+            return self.despawn_all(&entities, Despawns::All).map(|_| ());
         }
         let mut lens = try_vec(self.storage.tables.len())?;
         self.storage.count_all_removed();
@@ -130,21 +152,44 @@ impl World {
     }
 
     /// Despawns entities: of each its extra rows in the order of their creation, then the main row. All rows are removed before
-    /// the first value is dropped; the values are dropped in that order too. Returns the number of entities that were alive.
-    ///
-    /// With `all`, they are all entities of the world, and slots are used again as in a new world.
+    /// the first value is dropped; the values are dropped in that order too. Returns the number of entities that were alive,
+    /// without those that are despawned because of others.
     #[cold]
     #[inline(never)]
-    fn despawn_all(&mut self, entities: &[Entity], all: bool) -> Result<usize, AllocError> {
+    fn despawn_all(&mut self, entities: &[Entity], despawns: Despawns) -> Result<usize, StructuralError> {
+        let mut set = DespawnSet::default();
+        let mut related = 0;
+        let has_relations = self.storage.sparse.has_relations();
+        let entities = match despawns {
+            Despawns::One | Despawns::Many if has_relations => {
+                for &entity in entities.iter().filter(|entity| self.contains(**entity)) {
+                    let is_only = despawns == Despawns::One;
+                    match set.try_add(&self.storage, &&self.storage, entity, is_only) {
+                        Ok(added) => related += added.len().saturating_sub(1),
+                        Err(StructuralError::Relation(RelationError::Refused { .. })) if !is_only => {}
+                        Err(error) => return Err(error),
+                    }
+                }
+                set.entities()
+            }
+            _ => entities,
+        };
         let (mut count, mut entries) = (0, 0);
         for (_, row) in entities.iter().flat_map(|entity| self.rows(*entity)).flatten() {
             count += 1;
             entries += self.storage.find_location(row.0).map_or(0, |at| self.storage.entries_of(at.table));
+            if has_relations {
+                entries += self.storage.link_entries_of(row.0.index());
+            }
         }
         let mut removed = RemovedRows::try_with_capacity(count)?;
         self.storage.sparse.try_reserve_displaced(count)?;
         self.storage.reserve_entries(entries)?;
         let mut despawned = 0;
+        if despawns == Despawns::All {
+            // Without links, nothing depends on the order.
+            self.storage.cut_all_links();
+        }
         for &entity in entities {
             if self.contains(entity) {
                 // SAFETY: the entity is alive, and capacity for all of its rows and their sparse values is reserved.
@@ -152,13 +197,24 @@ impl World {
                 despawned += 1;
             }
         }
-        if all {
+        if despawns == Despawns::All {
             self.storage.entities.clear();
         }
         let outcome = dispatch_catch!(self);
         // SAFETY: the rows were removed above, and nothing was committed since.
         unsafe { removed.drop_values(&mut self.storage) };
         outcome.finish(self);
-        Ok(despawned)
+        Ok(despawned - related)
     }
+}
+
+/// Which entities are despawned together.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Despawns {
+    /// One.
+    One,
+    /// A list. Those that a relation refuses to despawn are skipped.
+    Many,
+    /// All of the world. Slots are used again as in a new world.
+    All,
 }

@@ -19,8 +19,8 @@ use phalanx_store::Entity;
 
 /// An entity of a world that is borrowed exclusively: [`World::entity_mut`].
 pub struct EntityMut<'w> {
-    world: &'w mut World,
-    entity: Entity,
+    pub(crate) world: &'w mut World,
+    pub(crate) entity: Entity,
 }
 
 impl World {

@@ -12,8 +12,8 @@ use phalanx_store::Entity;
 /// An entity of a shared world: [`World::entity`].
 #[derive(Clone, Copy)]
 pub struct EntityRef<'w> {
-    pub(super) world: &'w World,
-    pub(super) entity: Entity,
+    pub(crate) world: &'w World,
+    pub(crate) entity: Entity,
 }
 
 impl World {

@@ -241,7 +241,11 @@ impl World {
             }
         }
         match rows == self.row_count() {
-            true => self.storage.validate_sparse().and_then(|()| self.storage.validate_rows()),
+            true => {
+                self.storage.validate_sparse()?;
+                self.storage.validate_rows()?;
+                self.storage.validate_links()
+            }
             false => Err("entities without a row, or rows without an entity"),
         }
     }

@@ -38,6 +38,27 @@ impl World {
         Ok(entity)
     }
 
+    /// Spawns an entity with the components of `bundle`, and calls a function with it before the events are dispatched.
+    /// Reserves capacity for more journal entries, which the function may use.
+    #[inline(always)]
+    pub(crate) fn spawn_then<B: Bundle>(
+        &mut self,
+        bundle: B,
+        entries: usize,
+        then: impl FnOnce(&mut Storage, Entity),
+    ) -> Result<Entity, StructuralError> {
+        let bundle_id = self.bundle_id::<B>()?;
+        let info = self.bundles.get(bundle_id);
+        if self.storage.journal.is_active() {
+            self.storage.reserve_entries(self.storage.entries_of(info.table) + entries)?;
+        }
+        // SAFETY: the bundle was resolved in this world.
+        let entity = unsafe { self.storage.spawn(info, bundle)? };
+        then(&mut self.storage, entity);
+        self.dispatch();
+        Ok(entity)
+    }
+
     /// Spawns an entity without components, and returns it.
     #[track_caller]
     pub fn spawn_empty(&mut self) -> Entity {

@@ -1,0 +1,190 @@
+//! [`LinkView`] and [`LinkStore`]: the records of one relation, how they are walked, and how links change.
+
+use super::{Link, NONE, OnDespawn, RelationInfo};
+
+/// The records of one relation, by slot. The implementations say how a record is read.
+pub(crate) trait LinkView {
+    /// Returns the record of a slot.
+    fn get(&self, slot: u32) -> Link;
+
+    /// Returns the slot after another one among those below `root`: sources follow their target.
+    fn next_below(&self, root: u32, slot: u32) -> Option<u32> {
+        let link = self.get(slot);
+        if link.first != NONE { Some(link.first) } else { self.next_beside(root, slot) }
+    }
+
+    /// Returns the slot after another one and all below it, among those below `root`.
+    fn next_beside(&self, root: u32, mut slot: u32) -> Option<u32> {
+        while slot != root {
+            let link = self.get(slot);
+            if link.next != NONE {
+                return Some(link.next);
+            }
+            slot = link.target;
+        }
+        None
+    }
+
+    /// Returns the first slot below `root` that has no sources, or `root`.
+    fn first_leaf(&self, mut slot: u32) -> u32 {
+        loop {
+            match self.get(slot).first {
+                NONE => return slot,
+                first => slot = first,
+            }
+        }
+    }
+
+    /// Returns `true` if `slot` is `target` or above it, in a tree.
+    fn is_above(&self, slot: u32, target: u32) -> bool {
+        let (link, mut at) = (self.get(slot), target);
+        // An entity without sources is above none.
+        if slot == target || link.first == NONE {
+            return slot == target;
+        }
+        let steps = self.get(target).depth.saturating_sub(link.depth);
+        (0..steps).for_each(|_| at = self.get(at).target);
+        at == slot
+    }
+}
+
+/// The records of one relation, by slot, for writing. The provided functions keep the lists and the depths.
+pub(crate) trait LinkStore: LinkView {
+    /// Changes the record of a slot. Capacity for it is reserved before.
+    fn update(&mut self, slot: u32, change: impl FnOnce(&mut Link));
+
+    /// Notes that the target of a slot has changed.
+    fn set_changed(&mut self, slot: u32);
+
+    /// Removes a source from the list of its target. Depths stay as they are. Does nothing without a target.
+    #[inline]
+    fn detach(&mut self, source: u32) {
+        let Link { target, prev, next, .. } = self.get(source);
+        if target == NONE {
+            return;
+        }
+        if prev != NONE {
+            self.update(prev, |link| link.next = next);
+        }
+        if next != NONE {
+            self.update(next, |link| link.prev = prev);
+        }
+        self.update(target, |link| {
+            if prev == NONE {
+                link.first = next;
+            }
+            if next == NONE {
+                link.last = prev;
+            }
+            link.count -= 1;
+        });
+        self.update(source, |link| (link.target, link.prev, link.next) = (NONE, NONE, NONE));
+        self.set_changed(source);
+    }
+
+    /// Adds a source without a target to the list of a target, before one of its sources, or as the last. Depths stay as they
+    /// are.
+    #[inline]
+    fn attach(&mut self, source: u32, target: u32, before: Option<u32>) {
+        let (prev, next) = match before {
+            None => (self.get(target).last, NONE),
+            Some(next) => (self.get(next).prev, next),
+        };
+        if prev != NONE {
+            self.update(prev, |link| link.next = source);
+        }
+        if next != NONE {
+            self.update(next, |link| link.prev = source);
+        }
+        self.update(target, |link| {
+            if prev == NONE {
+                link.first = source;
+            }
+            if next == NONE {
+                link.last = source;
+            }
+            link.count += 1;
+        });
+        self.update(source, |link| (link.target, link.prev, link.next) = (target, prev, next));
+        self.set_changed(source);
+    }
+
+    /// Links a source to a target: before one of its sources, or as the last. If it has another target, it is unlinked from it.
+    #[inline]
+    fn link(&mut self, source: u32, target: u32, before: Option<u32>, is_tree: bool) {
+        self.detach(source);
+        self.attach(source, target, before);
+        if is_tree {
+            let depth = self.get(target).depth + 1;
+            self.set_depth(source, depth);
+        }
+    }
+
+    /// Unlinks a source from its target.
+    #[inline]
+    fn unlink(&mut self, source: u32) {
+        self.detach(source);
+        self.set_depth(source, 0);
+    }
+
+    /// Removes one link of a slot that is despawned: of its first source, or its own if it has no sources. Sources are
+    /// unlinked, or linked to its own target if the relation says so. Returns what has changed.
+    fn cut_next(&mut self, slot: u32, info: &RelationInfo) -> Option<LinkChange> {
+        let Link { target, first, .. } = self.get(slot);
+        if first == NONE {
+            self.unlink(slot);
+            return (target != NONE).then_some(LinkChange { source: slot, old: target, new: NONE });
+        }
+        let moves = info.on_despawn == OnDespawn::Reparent && target != first;
+        let new = if moves { target } else { NONE };
+        match new {
+            NONE => self.unlink(first),
+            target => self.link(first, target, Some(slot), info.is_tree()),
+        }
+        Some(LinkChange { source: first, old: slot, new })
+    }
+
+    /// Moves a source to the end of the list of its target. Does nothing without a target.
+    fn move_to_end(&mut self, source: u32) {
+        let Link { target, prev, next, .. } = self.get(source);
+        if target == NONE || next == NONE {
+            return;
+        }
+        let last = self.get(target).last;
+        self.update(next, |link| link.prev = prev);
+        if prev != NONE {
+            self.update(prev, |link| link.next = next);
+        }
+        self.update(last, |link| link.next = source);
+        self.update(target, |link| {
+            if prev == NONE {
+                link.first = next;
+            }
+            link.last = source;
+        });
+        self.update(source, |link| (link.prev, link.next) = (last, NONE));
+    }
+
+    /// Sets the depth of a slot, and changes the depths of all below it likewise.
+    #[inline]
+    fn set_depth(&mut self, root: u32, depth: u32) {
+        let link = self.get(root);
+        if link.depth == depth {
+            return;
+        }
+        let change = depth.wrapping_sub(link.depth);
+        let mut next = Some(root);
+        while let Some(slot) = next {
+            self.update(slot, |link| link.depth = link.depth.wrapping_add(change));
+            next = self.next_below(root, slot);
+        }
+    }
+}
+
+/// A source that lost its target, and may have got another.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct LinkChange {
+    pub(crate) source: u32,
+    pub(crate) old: u32,
+    pub(crate) new: u32,
+}

@@ -1,0 +1,107 @@
+//! The commits that change links: [`Storage::link`], [`Storage::unlink`] and [`Storage::cut_links`].
+
+use super::link_plan::{LinkPlan, Position};
+use super::reserve::Reserved;
+use crate::error::RelationError;
+use crate::journal::Event;
+use crate::links::{LinkChange, LinkStore, LinkView, NONE};
+use crate::storage::Storage;
+use phalanx_store::{AllocError, Entity};
+
+impl Storage {
+    /// Reserves the capacity for linking two slots, and for the journal entries.
+    #[inline]
+    pub(crate) fn reserve_link(&mut self, relation: u32, source: u32, target: u32) -> Result<Reserved, AllocError> {
+        // Records may move even if this fails.
+        self.restructured();
+        self.sparse.try_reserve_link(relation, source.max(target))?;
+        self.reserve_entries(2)?;
+        Ok(Reserved::NOTHING)
+    }
+
+    /// Returns how a source gets a target, both of which are alive.
+    #[inline]
+    pub(crate) fn plan_link(
+        &self,
+        relation: u32,
+        source: Entity,
+        target: Entity,
+        position: Position,
+    ) -> Result<LinkPlan, RelationError> {
+        let Some(info) = &self.sparse.get(relation).relation else { unreachable!("the storage of a relation") };
+        let entity = |slot| self.slot(slot).filter(|_| slot != NONE);
+        LinkPlan::new(&self.sparse.links(Some(relation)), info, source, target, position, entity)
+    }
+
+    /// Links a slot to a target: before one of the sources of that target, or as the last. If the slot has another target, it
+    /// is unlinked from it.
+    ///
+    /// Both are alive, and the link makes no cycle in a tree.
+    #[inline]
+    pub(crate) fn link(&mut self, _: Reserved, relation: u32, source: Entity, target: u32, before: Option<u32>) {
+        let is_tree = self.sparse.get(relation).relation.is_some_and(|relation| relation.is_tree());
+        let mut links = self.sparse.links_mut(relation);
+        let old = links.get(source.index()).target;
+        links.link(source.index(), target, before, is_tree);
+        if old != target {
+            self.record_link_change(relation, source, old, target);
+        }
+    }
+
+    /// Unlinks a slot from its target. Does nothing if it has none. Capacity for a journal entry is reserved before.
+    pub(crate) fn unlink(&mut self, relation: u32, source: Entity) {
+        let mut links = self.sparse.links_mut(relation);
+        let target = links.get(source.index()).target;
+        links.unlink(source.index());
+        self.record_link_change(relation, source, target, NONE);
+    }
+
+    /// Removes all links of a slot whose row is about to be removed. Its sources are unlinked, or linked to its own target if
+    /// the relation says so. Capacity for the journal entries is reserved before.
+    pub(crate) fn cut_links(&mut self, slot: Entity) {
+        for at in 0..self.sparse.relation_count() {
+            let (relation, info) = self.sparse.relation(at);
+            while let Some(LinkChange { source, old, new }) = self.sparse.links_mut(relation).cut_next(slot.index(), &info) {
+                if let Some(source) = self.slot(source) {
+                    self.record_link_change(relation, source, old, new);
+                }
+            }
+        }
+    }
+
+    /// Records that a slot has another target.
+    #[inline]
+    fn record_link_change(&mut self, relation: u32, source: Entity, old: u32, new: u32) {
+        for (event, target) in [(Event::Unlinked, old), (Event::Linked, new)] {
+            if target != NONE {
+                self.record_link(event, relation, source, target);
+            }
+        }
+    }
+
+    /// Removes all links of all slots. Capacity for the journal entries is reserved before.
+    pub(crate) fn cut_all_links(&mut self) {
+        for at in 0..self.sparse.relation_count() {
+            let (relation, _) = self.sparse.relation(at);
+            let mut next = 0;
+            // The next slot is found again each time, because recording borrows the storage.
+            while let Some(slot) = self.sparse.links(Some(relation)).next_slot(next) {
+                next = slot + 1;
+                let target = self.sparse.links(Some(relation)).get(slot).target;
+                if let Some(source) = self.slot(slot).filter(|_| target != NONE) {
+                    self.record_link(Event::Unlinked, relation, source, target);
+                }
+            }
+            self.sparse.links_mut(relation).clear();
+        }
+    }
+
+    /// Returns the greatest number of journal entries when the row of a slot is removed with its links.
+    pub(crate) fn link_entries_of(&self, slot: u32) -> usize {
+        let counts = self.sparse.relations().map(|(relation, _)| {
+            let link = self.sparse.links(Some(relation)).get(slot);
+            1 + 2 * link.count as usize
+        });
+        counts.sum()
+    }
+}

@@ -1,0 +1,148 @@
+//! [`DespawnSet`]: the entities that are despawned together, because relations say so.
+
+use crate::alloc::{try_reserve, try_reserve_map};
+use crate::error::{RelationError, StructuralError};
+use crate::links::{Link, NONE, OnDespawn, RelationKind};
+use crate::seeded::NumberMap;
+use crate::storage::Storage;
+use core::ops::Range;
+use phalanx_store::{AllocError, Entity};
+
+/// The links of all relations, as they are or as they would be.
+pub(crate) trait LinkGraph {
+    /// Returns the record of a slot.
+    fn link(&self, relation: u32, slot: u32) -> Link;
+}
+
+impl LinkGraph for &Storage {
+    fn link(&self, relation: u32, slot: u32) -> Link {
+        use crate::links::LinkView;
+        self.sparse.links(Some(relation)).get(slot)
+    }
+}
+
+/// Entities that are despawned together: each comes after those that are despawned because of it.
+#[derive(Debug, Default)]
+pub(crate) struct DespawnSet {
+    entities: Vec<Entity>,
+    /// Entities whose sources are not listed yet.
+    stack: Vec<Entity>,
+    /// The slots of the entities. Empty while no entity can be reached twice.
+    slots: NumberMap<u32, ()>,
+}
+
+impl DespawnSet {
+    /// Returns the entities, in the order in which they are despawned.
+    pub(crate) fn entities(&self) -> &[Entity] {
+        &self.entities
+    }
+
+    /// Removes all entities.
+    pub(crate) fn clear(&mut self) {
+        self.entities.clear();
+        self.slots.clear();
+    }
+
+    /// Returns the bytes held from the allocator.
+    pub(crate) fn bytes(&self) -> usize {
+        (self.entities.capacity() + self.stack.capacity()) * size_of::<Entity>()
+            + self.slots.capacity() * size_of::<(u32, ())>()
+    }
+
+    /// Adds a live entity, and those that are despawned because of it. Returns the range of the new entities, which is empty
+    /// if the set has it already.
+    ///
+    /// With `is_only`, no other entity is added before the set is cleared.
+    ///
+    /// # Errors
+    ///
+    /// - [`RelationError::Refused`] if a relation refuses it.
+    /// - [`StructuralError::Alloc`] if allocation fails.
+    ///
+    /// On error the set is unchanged.
+    pub(crate) fn try_add(
+        &mut self,
+        storage: &Storage,
+        links: &impl LinkGraph,
+        root: Entity,
+        is_only: bool,
+    ) -> Result<Range<usize>, StructuralError> {
+        let start = self.entities.len();
+        let despawning = || storage.sparse.relations().filter(|(_, info)| info.on_despawn == OnDespawn::Despawn);
+        let refusing = || storage.sparse.relations().filter(|(_, info)| info.on_despawn == OnDespawn::Refuse);
+        let is_tree = despawning().all(|(_, info)| info.kind == RelationKind::Tree) && despawning().count() < 2;
+        // In one tree nothing is reached twice.
+        let remembers = !(is_only && is_tree && refusing().next().is_none());
+        let found = self.try_list(storage, links, root, despawning().map(|(relation, _)| relation), remembers);
+        let refused = found.map_err(StructuralError::from).and_then(|()| {
+            for &entity in &self.entities[start..] {
+                for (relation, info) in refusing() {
+                    let others = sources(links, relation, entity.index()).filter(|slot| !self.slots.contains_key(slot));
+                    match others.count() {
+                        0 => {}
+                        count => return Err(RelationError::Refused { relation: info.name(), entity, count }.into()),
+                    }
+                }
+            }
+            Ok(())
+        });
+        if let Err(error) = refused {
+            self.stack.clear();
+            for entity in self.entities.drain(start..) {
+                self.slots.remove(&entity.index());
+            }
+            return Err(error);
+        }
+        self.entities[start..].reverse();
+        Ok(start..self.entities.len())
+    }
+
+    /// Lists an entity and those that are despawned because of it, in the reverse order.
+    fn try_list(
+        &mut self,
+        storage: &Storage,
+        links: &impl LinkGraph,
+        root: Entity,
+        relations: impl Iterator<Item = u32> + Clone,
+        remembers: bool,
+    ) -> Result<(), AllocError> {
+        if self.slots.contains_key(&root.index()) {
+            return Ok(());
+        }
+        self.push(root, remembers)?;
+        while let Some(entity) = self.stack.pop() {
+            try_reserve(&mut self.entities, 1)?;
+            self.entities.push(entity);
+            for relation in relations.clone() {
+                for slot in sources(links, relation, entity.index()) {
+                    let source = storage.slot(slot).map(|source| storage.owner_of(source));
+                    let is_new = |source: &Entity| !self.slots.contains_key(&source.index());
+                    if let Some(source) = source.filter(is_new) {
+                        self.push(source, remembers)?;
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn push(&mut self, entity: Entity, remembers: bool) -> Result<(), AllocError> {
+        try_reserve(&mut self.stack, 1)?;
+        if remembers {
+            try_reserve_map(&mut self.slots, 1)?;
+            self.slots.insert(entity.index(), ());
+        }
+        self.stack.push(entity);
+        Ok(())
+    }
+}
+
+/// Returns the slots of the sources of a slot, in order.
+fn sources(links: &impl LinkGraph, relation: u32, slot: u32) -> impl Iterator<Item = u32> {
+    let mut next = links.link(relation, slot).first;
+    core::iter::from_fn(move || {
+        let slot = Some(next).filter(|slot| *slot != NONE)?;
+        next = links.link(relation, slot).next;
+        Some(slot)
+    })
+}

@@ -1,0 +1,24 @@
+//! [`ChildOf`]: the relation of children to their parents.
+
+use super::{OnDespawn, Relation, RelationKind, TreeRelation};
+
+/// The relation of children to their parents: a tree. Children are despawned with their parent.
+///
+/// ```
+/// use phalanx::World;
+/// use phalanx::relation::ChildOf;
+///
+/// let mut world = World::new();
+/// let parent = world.spawn_empty();
+/// let children = [(); 3].map(|()| world.entity_mut(parent).unwrap().spawn_child(()));
+/// assert!(world.relations::<ChildOf>().children(parent).eq(children));
+/// ```
+#[derive(Clone, Copy, Debug)]
+pub enum ChildOf {}
+
+impl Relation for ChildOf {
+    const KIND: RelationKind = RelationKind::Tree;
+    const ON_DESPAWN: OnDespawn = OnDespawn::Despawn;
+}
+
+impl TreeRelation for ChildOf {}

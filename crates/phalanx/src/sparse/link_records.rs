@@ -1,0 +1,198 @@
+//! [`LinkRecords`] and [`LinkRecordsMut`]: the records of a relation in its linear storage.
+#![allow(unsafe_code)]
+
+use super::{LinearStorage, SparseStorages, Store};
+use crate::change_detection::{AtomicTicks, Clock, Tick};
+use crate::links::{Link, LinkStore, LinkView, NONE, RelationInfo};
+use phalanx_store::AllocError;
+
+/// The records of a relation.
+///
+/// The storage is that of a relation: its component says so, and only hidden components of relations do.
+#[derive(Clone, Copy)]
+pub(crate) struct LinkRecords<'a> {
+    /// `None` if the world does not know the relation.
+    linear: Option<&'a LinearStorage>,
+}
+
+/// The records of a relation, for writing.
+pub(crate) struct LinkRecordsMut<'a> {
+    linear: &'a mut LinearStorage,
+    clock: &'a Clock,
+    /// Whether sources are extra rows.
+    has_rows: bool,
+}
+
+impl SparseStorages {
+    /// Returns the relations that the world knows, with their storage ids, in the canonical order.
+    pub(crate) fn relations(&self) -> impl Iterator<Item = (u32, &RelationInfo)> + Clone {
+        self.relations.iter().filter_map(|storage_id| Some((*storage_id, self.get(*storage_id).relation.as_ref()?)))
+    }
+
+    /// Returns `true` if the world knows a relation.
+    #[inline(always)]
+    pub(crate) fn has_relations(&self) -> bool {
+        !self.relations.is_empty()
+    }
+
+    /// Returns the number of relations that the world knows.
+    #[inline(always)]
+    pub(crate) fn relation_count(&self) -> usize {
+        self.relations.len()
+    }
+
+    /// Returns the storage id of the relation with this position in the canonical order, and its properties.
+    pub(crate) fn relation(&self, at: usize) -> (u32, RelationInfo) {
+        let storage_id = self.relations[at];
+        let Some(info) = self.get(storage_id).relation else { unreachable!("the storage of a relation") };
+        (storage_id, info)
+    }
+
+    /// Returns `true` if a slot has links.
+    pub(crate) fn has_links(&self, slot: u32) -> bool {
+        self.relations.iter().any(|storage_id| self.get(*storage_id).row(slot).is_some())
+    }
+
+    /// Returns the records of the relation with a storage id. Without one there are none.
+    #[inline]
+    pub(crate) fn links(&self, storage_id: Option<u32>) -> LinkRecords<'_> {
+        let linear = storage_id.map(|storage_id| self.get(storage_id)).and_then(|storage| match &storage.store {
+            Store::Linear(linear) if storage.relation.is_some() => Some(linear),
+            _ => None,
+        });
+        LinkRecords { linear }
+    }
+
+    /// Returns the records of the relation with a storage id, for writing.
+    ///
+    /// # Panics
+    ///
+    /// Panics if it is not the storage of a relation.
+    #[inline]
+    pub(crate) fn links_mut(&mut self, storage_id: u32) -> LinkRecordsMut<'_> {
+        let SparseStorages { storages, clock, .. } = self;
+        let storage = &mut *storages[storage_id as usize];
+        match &mut storage.store {
+            Store::Linear(linear) => match storage.relation {
+                Some(relation) => LinkRecordsMut { linear, clock, has_rows: relation.has_rows },
+                None => unreachable!("the storage of a relation"),
+            },
+            Store::Pool(_) => unreachable!("the storage of a relation"),
+        }
+    }
+
+    /// Reserves capacity for the record of a slot. Records may move even if this fails.
+    pub(crate) fn try_reserve_link(&mut self, storage_id: u32, slot: u32) -> Result<(), AllocError> {
+        self.links_mut(storage_id).linear.try_cover(slot)
+    }
+}
+
+/// Returns the record of a slot in the storage of a relation.
+#[inline(always)]
+fn record(linear: &LinearStorage, slot: u32) -> Link {
+    match linear.has(slot) {
+        // SAFETY: the storage is that of a relation, whose first lane has a record for each slot with a value.
+        true => unsafe { linear.values().at(slot).cast::<Link>().read() },
+        false => Link::EMPTY,
+    }
+}
+
+impl<'a> LinkRecords<'a> {
+    /// Returns the slots that have a record, ascending.
+    pub(crate) fn slots(self) -> impl Iterator<Item = u32> + Clone + use<'a> {
+        self.linear.into_iter().flat_map(LinearStorage::iter)
+    }
+
+    /// Returns the first slot from `slot` on that has a record.
+    pub(crate) fn next_slot(self, slot: u32) -> Option<u32> {
+        let words = self.linear?.words();
+        let first = slot as usize / 64;
+        let masked = |(at, word): (usize, &u64)| (at, if at == first { word & (u64::MAX << (slot % 64)) } else { *word });
+        let (at, word) = words.iter().enumerate().skip(first).map(masked).find(|(_, word)| *word != 0)?;
+        Some(at as u32 * 64 + word.trailing_zeros())
+    }
+
+    /// Returns when the target of a slot changed last, if the slot has a record.
+    pub(crate) fn changed(self, slot: u32) -> Option<Tick> {
+        let linear = self.linear.filter(|linear| linear.has(slot))?;
+        // SAFETY: the slot has a value.
+        unsafe { linear.values().ticks(slot) }.map(|ticks| ticks.changed())
+    }
+}
+
+impl LinkView for LinkRecords<'_> {
+    #[inline(always)]
+    fn get(&self, slot: u32) -> Link {
+        self.linear.map_or(Link::EMPTY, |linear| record(linear, slot))
+    }
+}
+
+impl LinkView for LinkRecordsMut<'_> {
+    #[inline(always)]
+    fn get(&self, slot: u32) -> Link {
+        record(self.linear, slot)
+    }
+}
+
+impl LinkStore for LinkRecordsMut<'_> {
+    #[inline(always)]
+    fn update(&mut self, slot: u32, change: impl FnOnce(&mut Link)) {
+        if !self.linear.has(slot) {
+            self.add(slot);
+        }
+        // SAFETY: the storage is that of a relation, and the slot has a record. The storage is borrowed exclusively.
+        let (had_target, link) = unsafe {
+            let link = &mut *self.linear.values().at(slot).cast::<Link>();
+            let had_target = link.target != NONE;
+            change(link);
+            self.linear.values().mark_dirty(slot);
+            (had_target, *link)
+        };
+        if self.has_rows {
+            let rows = i32::from(link.target != NONE) - i32::from(had_target);
+            self.linear.extra_rows = self.linear.extra_rows.wrapping_add_signed(rows);
+        }
+        if link.is_empty() {
+            self.linear.set_present(slot, false);
+        }
+    }
+
+    #[inline(always)]
+    fn set_changed(&mut self, slot: u32) {
+        if self.linear.has(slot) {
+            // SAFETY: the slot has a value.
+            unsafe { self.linear.values().ticks(slot) }.inspect(|ticks| ticks.set_changed(self.clock.now()));
+        }
+    }
+}
+
+impl LinkRecordsMut<'_> {
+    /// Removes all records.
+    pub(crate) fn clear(&mut self) {
+        let mut next = 0;
+        while let Some(slot) = (LinkRecords { linear: Some(&*self.linear) }).next_slot(next) {
+            next = slot + 1;
+            self.linear.set_present(slot, false);
+        }
+        self.linear.extra_rows = 0;
+    }
+
+    /// Adds an empty record.
+    ///
+    /// # Panics
+    ///
+    /// Panics if no capacity is reserved for it.
+    #[inline]
+    fn add(&mut self, slot: u32) {
+        assert!(self.linear.covers(slot), "the capacity for a record is reserved");
+        // SAFETY: the slot is covered, so that its row is below the capacity of all lanes. The first has the records, the second
+        // the ticks.
+        unsafe {
+            self.linear.values().at(slot).cast::<Link>().write(Link::EMPTY);
+            if let [_, ticks] = self.linear.values().lanes() {
+                ticks.row(slot).cast::<AtomicTicks>().write(AtomicTicks::new(self.clock.now()));
+            }
+        }
+        self.linear.set_present(slot, true);
+    }
+}

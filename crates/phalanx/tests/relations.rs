@@ -1,0 +1,127 @@
+//! Relations: the operations, against a naive model.
+
+use phalanx::relation::ChildOf;
+use phalanx::{CommandBuffer, Component, Relation, RelationError, StructuralError, World};
+
+#[derive(Component, Clone, Debug, PartialEq)]
+#[component(clone)]
+struct Tag(u32);
+
+#[derive(Relation)]
+#[relation(one_to_one)]
+struct Docked;
+
+#[derive(Relation)]
+#[relation(tree, on_despawn = "reparent")]
+struct ReportsTo;
+
+#[derive(Relation)]
+#[relation(on_despawn = "refuse")]
+struct Holds;
+
+#[test]
+fn a_despawned_parent_takes_its_tree_with_it() {
+    let mut world = World::new();
+    let root = world.spawn(Tag(0));
+    let children = [1, 2, 3].map(|n| world.entity_mut(root).unwrap().spawn_child(Tag(n)));
+    let grandchild = world.entity_mut(children[1]).unwrap().spawn_child(Tag(4));
+    let other = world.spawn(Tag(5));
+    world.validate().unwrap();
+    assert_eq!(world.relations::<ChildOf>().depth(grandchild), 2);
+    world.despawn(root).unwrap();
+    world.validate().unwrap();
+    assert!(world.iter().eq([other]));
+}
+
+#[test]
+fn a_cycle_is_refused() {
+    let mut world = World::new();
+    let a = world.spawn_empty();
+    let b = world.entity_mut(a).unwrap().spawn_child(());
+    let c = world.entity_mut(b).unwrap().spawn_child(());
+    for (source, target) in [(a, c), (a, b), (a, a), (b, c)] {
+        let error = world.relations_mut::<ChildOf>().link(source, target).unwrap_err();
+        assert!(matches!(error, RelationError::Cycle { source: s, target: t, .. } if (s, t) == (source, target)));
+    }
+    // The other way round is possible.
+    world.relations_mut::<ChildOf>().link(c, a).unwrap();
+    world.relations_mut::<ChildOf>().link(b, c).unwrap();
+    world.validate().unwrap();
+    assert!(world.relations::<ChildOf>().ancestors(b).eq([c, a]));
+}
+
+#[test]
+fn reports_move_to_the_next_manager_in_place() {
+    let mut world = World::new();
+    let [boss, a, m, z] = [(); 4].map(|()| world.spawn_empty());
+    let [x, y] = [(); 2].map(|()| world.spawn_empty());
+    let mut staff = world.relations_mut::<ReportsTo>();
+    for (who, to) in [(a, boss), (m, boss), (z, boss), (x, m), (y, m)] {
+        staff.link(who, to).unwrap();
+    }
+    world.despawn(m).unwrap();
+    world.validate().unwrap();
+    assert!(world.relations::<ReportsTo>().children(boss).eq([a, x, y, z]));
+    assert_eq!(world.relations::<ReportsTo>().depth(y), 1);
+    world.despawn(boss).unwrap();
+    world.validate().unwrap();
+    assert_eq!(world.relations::<ReportsTo>().iter().count(), 0);
+}
+
+#[test]
+fn a_held_entity_is_not_despawned() {
+    let mut world = World::new();
+    let [chest, hand] = [(); 2].map(|()| world.spawn_empty());
+    world.relations_mut::<Holds>().link(hand, chest).unwrap();
+    let error = world.try_despawn(chest).unwrap_err();
+    assert!(matches!(error, StructuralError::Relation(RelationError::Refused { entity, count: 1, .. }) if entity == chest));
+    assert_eq!(world.despawn_batch([chest]), 0);
+    let mut commands = CommandBuffer::new();
+    commands.despawn(chest);
+    assert_eq!(commands.apply(&mut world).skipped().len(), 1);
+    // With its holder it is.
+    world.relations_mut::<ChildOf>().link(hand, chest).unwrap();
+    world.despawn(chest).unwrap();
+    assert!(world.is_empty());
+}
+
+#[test]
+fn a_berth_is_taken_once() {
+    let mut world = World::new();
+    let [ship, other, port] = [(); 3].map(|()| world.spawn_empty());
+    let mut docked = world.relations_mut::<Docked>();
+    docked.link(ship, port).unwrap();
+    docked.link(ship, port).unwrap();
+    assert!(matches!(docked.link(other, port), Err(RelationError::Occupied { by, .. }) if by == ship));
+    assert!(matches!(docked.spawn(port, Tag(1)), Err(RelationError::Occupied { .. })));
+    assert_eq!(world.len(), 3);
+    world.despawn(ship).unwrap();
+    world.relations_mut::<Docked>().link(other, port).unwrap();
+    world.validate().unwrap();
+}
+
+#[test]
+fn a_chain_of_a_million_needs_no_stack() {
+    let count = if cfg!(debug_assertions) { 100_000 } else { 1_000_000 };
+    let mut world = World::new();
+    let root = world.spawn(Tag(0));
+    let mut last = root;
+    for n in 1..count {
+        last = world.entity_mut(last).unwrap().spawn_child(Tag(n));
+    }
+    assert_eq!(world.relations::<ChildOf>().depth(last), count - 1);
+    assert_eq!(world.relations::<ChildOf>().descendants(root).count(), count as usize - 1);
+    assert_eq!(world.relations::<ChildOf>().descendants(root).leaves_first().next(), Some(last));
+    assert_eq!(world.relations::<ChildOf>().descendants(root).breadth_first().last(), Some(last));
+    world.validate().unwrap();
+    let clone = world.try_clone().unwrap();
+    clone.validate().unwrap();
+    let mut commands = CommandBuffer::new();
+    commands.despawn(root);
+    assert!(commands.apply(&mut world).skipped().is_empty());
+    assert!(world.is_empty());
+    world.validate().unwrap();
+    let mut clone = clone;
+    clone.despawn(root).unwrap();
+    assert!(clone.is_empty());
+}
