@@ -115,10 +115,8 @@ impl Stage {
         let infos = &infos[nodes.clone()];
         let len = nodes.len();
         let number = |rank: u32| (rank as usize).checked_sub(nodes.start).filter(|number| *number < len);
-        let inner: Vec<(u32, u32)> = edges
-            .iter()
-            .filter_map(|edge| Some((number(edge.from)? as u32, number(edge.to)? as u32)))
-            .collect();
+        let inner: Vec<(u32, u32)> =
+            edges.iter().filter_map(|edge| Some((number(edge.from)? as u32, number(edge.to)? as u32))).collect();
         let mut ticks = vec![0; len];
         // Edges are sorted by their end, so that the tick of the start is known.
         for &(from, to) in &inner {

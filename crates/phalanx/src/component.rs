@@ -183,7 +183,19 @@ impl ComponentInfo {
     /// Clones the properties, without the counts.
     pub(crate) fn try_clone(&self) -> Result<ComponentInfo, AllocError> {
         let ComponentInfo {
-            name, type_id, ref lanes, drop, clone, write, visit, kind, has_address, bytes, track, relation, ..
+            name,
+            type_id,
+            ref lanes,
+            drop,
+            clone,
+            write,
+            visit,
+            kind,
+            has_address,
+            bytes,
+            track,
+            relation,
+            ..
         } = *self;
         let (lanes, usage) = (try_clone_slice(lanes)?.into(), Usage::default());
         Ok(ComponentInfo {
@@ -393,6 +405,11 @@ impl Components {
         self.by_type.get(&key).copied().unwrap_or(ComponentId::UNKNOWN)
     }
 
+    /// Returns `true` if rows cannot be given the component: it is the reserved one, or that of a relation.
+    pub(crate) fn is_hidden(&self, id: ComponentId) -> bool {
+        id == ComponentId::ROW || self.infos.get(id.index()).is_some_and(|info| info.relation.is_some())
+    }
+
     /// Returns the id of a type, and registers the type if it has none.
     pub(crate) fn register<C: Component>(&mut self) -> Result<ComponentId, AllocError> {
         let id = self.id::<C>();
@@ -402,7 +419,7 @@ impl Components {
         let mut lanes = try_vec(C::Layout::LANES)?;
         C::Layout::lanes(&mut |lane| lanes.push(lane));
         self.add(ComponentInfo {
-            name: core::any::type_name::<C>(),
+            name: C::RELATION.map_or_else(core::any::type_name::<C>, |relation| relation.name()),
             type_id: Some(TypeId::of::<C>()),
             kind: C::Layout::KIND,
             // With or without change ticks, values that are not split into fields are in the first lane.

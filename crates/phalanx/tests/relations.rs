@@ -74,7 +74,9 @@ fn a_held_entity_is_not_despawned() {
     let [chest, hand] = [(); 2].map(|()| world.spawn_empty());
     world.relations_mut::<Holds>().link(hand, chest).unwrap();
     let error = world.try_despawn(chest).unwrap_err();
-    assert!(matches!(error, StructuralError::Relation(RelationError::Refused { entity, count: 1, .. }) if entity == chest));
+    assert!(
+        matches!(error, StructuralError::Relation(RelationError::Refused { entity, count: 1, .. }) if entity == chest)
+    );
     assert_eq!(world.despawn_batch([chest]), 0);
     let mut commands = CommandBuffer::new();
     commands.despawn(chest);

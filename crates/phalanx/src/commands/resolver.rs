@@ -284,7 +284,9 @@ impl Resolver {
             return Err(reason);
         }
         self.find(world, target)?;
-        let Some(info) = &world.storage.sparse.get(relation).relation else { unreachable!("the storage of a relation") };
+        let Some(info) = &world.storage.sparse.get(relation).relation else {
+            unreachable!("the storage of a relation")
+        };
         let plan = {
             let alive = |slot| world.storage.slot(slot).filter(|entity| self.find(world, *entity).is_ok());
             let links = self.links.of(&world.storage, relation);

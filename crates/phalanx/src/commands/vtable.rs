@@ -128,7 +128,10 @@ impl<F: FnOnce(&mut World) + Send + 'static> Vtables<F> {
 
 impl CommandVtable {
     /// Returns the vtable of commands that link entities, or unlink them. The function returns the storage id of the relation.
-    pub(crate) const fn of_relation(kind: CommandKind, id: fn(&mut World) -> Result<usize, StructuralError>) -> CommandVtable {
+    pub(crate) const fn of_relation(
+        kind: CommandKind,
+        id: fn(&mut World) -> Result<usize, StructuralError>,
+    ) -> CommandVtable {
         let layout = match kind {
             CommandKind::Link => Layout::new::<LinkPayload>(),
             _ => Layout::new::<()>(),

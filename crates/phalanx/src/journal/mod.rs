@@ -210,7 +210,9 @@ impl Recording {
             match condition.event {
                 Event::Spawned => self.spawns = true,
                 Event::Despawned => self.despawns = true,
-                Event::Added | Event::Set | Event::Linked | Event::Unlinked | Event::Removed => self.watched[condition.id.index()] = true,
+                Event::Added | Event::Set | Event::Linked | Event::Unlinked | Event::Removed => {
+                    self.watched[condition.id.index()] = true
+                }
                 Event::Row => {}
             }
         }

@@ -61,7 +61,9 @@ impl Storage {
     pub(crate) fn cut_links(&mut self, slot: Entity) {
         for at in 0..self.sparse.relation_count() {
             let (relation, info) = self.sparse.relation(at);
-            while let Some(LinkChange { source, old, new }) = self.sparse.links_mut(relation).cut_next(slot.index(), &info) {
+            while let Some(LinkChange { source, old, new }) =
+                self.sparse.links_mut(relation).cut_next(slot.index(), &info)
+            {
                 if let Some(source) = self.slot(source) {
                     self.record_link_change(relation, source, old, new);
                 }

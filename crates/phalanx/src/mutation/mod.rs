@@ -27,9 +27,9 @@
 //! a soa value is code of its type and may panic. Such values count only after the commit.
 
 pub(crate) mod arena;
-pub(crate) mod displaced;
 mod change_links;
 pub(crate) mod despawn_set;
+pub(crate) mod displaced;
 mod edge;
 mod link_plan;
 mod move_row;
@@ -40,6 +40,6 @@ mod spawn_row;
 pub(crate) mod stash;
 
 pub(crate) use displaced::{InPlace, MovedOut, RemovedRows};
-pub use link_plan::Position;
 pub(crate) use link_plan::LinkPlan;
+pub use link_plan::Position;
 pub(crate) use reserve::Reserved;

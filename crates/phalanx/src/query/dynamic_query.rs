@@ -136,7 +136,9 @@ impl QueryBuilder {
         // Checked before a set is made of them: a set is as large as its largest id.
         let mut ids = terms.iter().map(|term| term.id).chain(with.iter().copied()).chain(without.iter().copied());
         // The reserved component is not for users: its lanes hold the owners of rows.
-        if let Some(id) = ids.find(|id| *id == ComponentId::ROW || id.index() >= world.storage.components.len()) {
+        if let Some(id) =
+            ids.find(|id| world.storage.components.is_hidden(*id) || id.index() >= world.storage.components.len())
+        {
             return Err(DynamicError::NoSuchComponent { id });
         }
         for (at, term) in terms.iter().enumerate() {

@@ -49,3 +49,19 @@ impl<R: Relation> Component for LinkOf<R> {
         clones: R::CLONES,
     });
 }
+
+#[cfg(feature = "snapshot")]
+impl<R> serde::Serialize for LinkOf<R> {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let Link { target, prev, next, first, last, count, depth } = self.link;
+        [target, prev, next, first, last, count, depth].serialize(serializer)
+    }
+}
+
+#[cfg(feature = "snapshot")]
+impl<'de, R> serde::Deserialize<'de> for LinkOf<R> {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let [target, prev, next, first, last, count, depth] = <[u32; 7]>::deserialize(deserializer)?;
+        Ok(LinkOf { link: Link { target, prev, next, first, last, count, depth }, relation: PhantomData })
+    }
+}

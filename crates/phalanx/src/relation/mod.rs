@@ -60,7 +60,6 @@
 //! A relation has 36 bytes for each slot up to the highest that has a link. Linking and unlinking take constant time: the sources
 //! of a target are a linked list. In a tree each entity knows its depth, so a subtree that gets another depth is visited once.
 
-mod sources;
 mod child_of;
 mod commands;
 mod entity;
@@ -70,15 +69,18 @@ mod listener;
 mod relation;
 mod relations;
 mod relations_mut;
+mod sources;
+mod tree;
 mod walk;
 
 pub use crate::links::{OnDespawn, RelationKind};
 pub use crate::mutation::Position;
 pub use child_of::ChildOf;
-pub use sources::Sources;
 pub(crate) use link_of::LinkOf;
 pub use listener::{Linked, Unlinked};
 pub use relation::{Relation, TreeRelation};
 pub use relations::Relations;
 pub use relations_mut::RelationsMut;
+pub use sources::Sources;
+pub use tree::{CutLink, TransferredTree};
 pub use walk::{Ancestors, Descendants, LeavesFirst};

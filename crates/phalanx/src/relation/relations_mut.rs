@@ -19,7 +19,7 @@ use phalanx_store::Entity;
 
 /// The links of a relation in a world that is borrowed exclusively: [`World::relations_mut`].
 pub struct RelationsMut<'w, R> {
-    world: &'w mut World,
+    pub(super) world: &'w mut World,
     relation: PhantomData<fn() -> R>,
 }
 

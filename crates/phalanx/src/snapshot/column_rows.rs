@@ -9,9 +9,9 @@
 use super::column::value_lanes;
 use super::runs::Runs;
 use crate::change_detection::{AtomicTicks, RunTicks, Track, ticks_at};
-use crate::component::{Component, ComponentId, ComponentInfo, DropFn};
+use crate::component::{Component, ComponentId, ComponentInfo, Components, DropFn};
 use crate::layout::{Layout, PlainLayout};
-use crate::sparse::Store;
+use crate::sparse::{SparseStorage, Store};
 use crate::storage::Storage;
 use crate::storage::table::ALIGNED_FOR_ALL;
 use core::any::TypeId;
@@ -114,13 +114,12 @@ impl<'a> ColumnRows<'a> {
         Some(ColumnRows { lanes, component: Identity::of(storage.components.info(id)), runs, values: PhantomData })
     }
 
-    /// Returns rows of a sparse storage. Returns `None` if there is none of the component.
+    /// Returns rows of a sparse storage of these components.
     ///
     /// # Panics
     ///
     /// Panics if a row has no value.
-    pub(super) fn of_sparse(storage: &'a Storage, id: ComponentId, runs: Runs<'a>) -> Option<Self> {
-        let sparse = storage.sparse.of(id)?;
+    pub(super) fn of_sparse(components: &Components, sparse: &'a SparseStorage, runs: Runs<'a>) -> Self {
         let has_values = match (&sparse.store, runs) {
             (Store::Pool(set), _) => {
                 let has_key = |row| set.dense.key_at(row).is_some();
@@ -133,8 +132,8 @@ impl<'a> ColumnRows<'a> {
             (Store::Linear(linear), _) => runs.rows().all(|slot| linear.has(slot)),
         };
         assert!(has_values, "a row without a value");
-        let component = Identity::of(storage.components.info(id));
-        Some(ColumnRows { lanes: sparse.values().lanes(), component, runs, values: PhantomData })
+        let component = Identity::of(components.info(sparse.id));
+        ColumnRows { lanes: sparse.values().lanes(), component, runs, values: PhantomData }
     }
 
     /// Returns rows of lanes.

@@ -164,8 +164,9 @@ pub fn diff(registry: &Registry, a: &World, b: &World) -> Result<Option<Differen
 fn value_of<'a>(world: &'a World, slot: Entity, id: Option<ComponentId>, entry: &Entry) -> Option<ColumnRows<'a>> {
     let (id, storage) = (id?, &world.storage);
     if entry.kind != Kind::Table {
-        let row = storage.sparse.of(id)?.row(slot.index())?;
-        return ColumnRows::of_sparse(storage, id, Runs::One(row));
+        let sparse = storage.sparse.of(id)?;
+        let row = sparse.row(slot.index())?;
+        return Some(ColumnRows::of_sparse(&storage.components, sparse, Runs::One(row)));
     }
     let at = storage.try_location(slot).ok()?;
     ColumnRows::of_table(storage, at.table, id, Runs::One(at.row))

@@ -80,6 +80,9 @@ impl Loader<'_, '_> {
             self.section()?;
         }
         self.expect(END)?;
+        if let Err(what) = self.world.storage.validate_links() {
+            return self.input.invalid(what);
+        }
         self.input.end_section()?;
         self.input.end()
     }

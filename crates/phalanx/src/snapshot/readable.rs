@@ -179,8 +179,8 @@ impl Serialize for SparseForm<'_> {
         form.serialize_field("removal", &parts.removal)?;
         form.serialize_field("keys", &parts.keys)?;
         form.serialize_field("words", &parts.words)?;
-        let storage = &self.saving.world.storage;
-        let sources: Vec<_> = ColumnRows::of_sparse(storage, self.storage.id, parts.runs()).into_iter().collect();
+        let components = &self.saving.world.storage.components;
+        let sources = [ColumnRows::of_sparse(components, self.storage, parts.runs())];
         let entry = self.saving.components[self.number as usize].entry;
         form.serialize_field("values", &Values { entry, sources: &sources })?;
         form.end()

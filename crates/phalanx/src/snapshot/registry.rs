@@ -10,6 +10,7 @@ use super::readable::{Readable, ReadableResource};
 use crate::component::{Component, ComponentId, ComponentInfo, Components};
 use crate::layout::{Kind, Layout, PlainLayout};
 use crate::plain;
+use crate::relation::{LinkOf, Relation};
 use crate::world::World;
 use core::any::{Any, TypeId};
 use core::fmt;
@@ -256,6 +257,32 @@ impl Registry {
         C::Layout: PlainLayout<C>,
     {
         self.add::<C>(name, Schema::of_plain::<C>(), Box::new(Plain::<C>(PhantomData)))
+    }
+
+    /// Registers a [relation](crate::relation), whose links are saved.
+    ///
+    /// ```
+    /// use phalanx::World;
+    /// use phalanx::relation::ChildOf;
+    /// use phalanx::snapshot::Registry;
+    ///
+    /// let mut world = World::new();
+    /// let parent = world.spawn_empty();
+    /// let child = world.entity_mut(parent)?.spawn_child(());
+    /// let mut registry = Registry::new();
+    /// registry.relation::<ChildOf>("child of")?;
+    /// let bytes = registry.save_to_vec(&world)?;
+    /// let loaded = registry.load(&*bytes)?;
+    /// assert_eq!(loaded.relations::<ChildOf>().parent(child), Some(parent));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// Returns the errors of [`plain`](Registry::plain).
+    pub fn relation<R: Relation>(&mut self, name: &'static str) -> Result<(), RegistryError> {
+        self.plain::<LinkOf<R>>(name)?.readable();
+        Ok(())
     }
 
     /// Registers a component that is saved by [serde](Serde).

@@ -27,6 +27,8 @@ pub struct Report {
     pub resources: Vec<&'static str>,
     /// The type names of the components and resources that were left out because they are not registered.
     pub skipped: Vec<&'static str>,
+    /// The number of links that were left out because they lead out of the [part](Part) that was saved.
+    pub cut_links: usize,
     /// The number of bytes written.
     pub bytes: u64,
     /// The result of [`Registry::checksum`] for what was written. [Change ticks](crate::change_detection) do not affect it.

@@ -123,6 +123,11 @@ pub(super) struct Saver<'a> {
     reserved: Vec<Entity>,
     /// The slots that are saved, if not all are.
     chosen: Option<Vec<u64>>,
+    /// The relations, without links of slots that are not saved.
+    #[expect(clippy::vec_box, reason = "a storage is boxed wherever it is")]
+    pruned: Vec<Box<SparseStorage>>,
+    /// The number of links that are left out.
+    pub(super) cut_links: usize,
     pub(super) skipped: Vec<&'static str>,
 }
 
@@ -159,9 +164,25 @@ impl<'a> Saver<'a> {
             numbers[saved.id.index()] = Some(number);
         }
         let (pool, reserved, chosen) = (None, Vec::new(), None);
-        let mut this = Saver { world, part, registry, components, numbers, pool, reserved, chosen, skipped };
+        let (pruned, cut_links) = (Vec::new(), 0);
+        let mut this =
+            Saver { world, part, registry, components, numbers, pool, reserved, chosen, pruned, cut_links, skipped };
         this.choose()?;
+        this.prune()?;
         Ok(this)
+    }
+
+    /// Leaves out the links of slots that are not saved.
+    fn prune(&mut self) -> Result<(), SaveError> {
+        if self.chosen.is_none() {
+            return Ok(());
+        }
+        for (relation, _) in self.world.storage.sparse.relations() {
+            let (storage, cut) = self.world.storage.sparse.try_prune_links(relation, |slot| self.is_chosen(slot))?;
+            self.cut_links += cut;
+            try_push(&mut self.pruned, storage)?;
+        }
+        Ok(())
     }
 
     /// Chooses the slots to save, and releases the others in a copy of the entity allocator.
@@ -240,7 +261,8 @@ impl<'a> Saver<'a> {
 
     /// Writes the snapshot, with change ticks if `with_ticks` is set.
     pub(super) fn write(&self, out: &mut Writer<'_>, with_ticks: bool) -> Result<Report, SaveError> {
-        let mut report = Report { skipped: try_clone_slice(&self.skipped)?, ..Report::default() };
+        let cut_links = self.cut_links;
+        let mut report = Report { skipped: try_clone_slice(&self.skipped)?, cut_links, ..Report::default() };
         report.components = try_collect(self.components.iter().map(|saved| saved.entry.name))?;
         self.write_components(out)?;
         self.write_slots(out)?;
@@ -379,9 +401,13 @@ impl<'a> Saver<'a> {
 
     /// Iterates over the sparse storages that are saved, with the numbers of their components, in ascending order.
     pub(super) fn sparse(&self) -> impl Iterator<Item = (u32, &SparseStorage)> {
-        (0..)
-            .zip(&self.components)
-            .filter_map(|(number, saved)| Some((number, self.world.storage.sparse.of(saved.id)?)))
+        (0..).zip(&self.components).filter_map(|(number, saved)| Some((number, self.sparse_storage(saved.id)?)))
+    }
+
+    /// Returns the sparse storage of a component as it is saved.
+    pub(super) fn sparse_storage(&self, id: ComponentId) -> Option<&SparseStorage> {
+        let pruned = self.pruned.iter().find(|storage| storage.id == id);
+        pruned.map(|storage| &**storage).or_else(|| self.world.storage.sparse.of(id))
     }
 
     pub(super) fn sparse_parts(&self, storage: &SparseStorage) -> Result<SparseParts, AllocError> {
@@ -432,8 +458,8 @@ impl<'a> Saver<'a> {
             out.put_u32(parts.words.len() as u32)?;
             parts.words.iter().try_for_each(|word| out.put_u64(*word))?;
         }
-        let source = ColumnRows::of_sparse(&self.world.storage, storage.id, parts.runs());
-        entry.column.write(entry.name, source.as_slice(), out)?;
+        let source = ColumnRows::of_sparse(&self.world.storage.components, storage, parts.runs());
+        entry.column.write(entry.name, &[source], out)?;
         out.end()
     }
 

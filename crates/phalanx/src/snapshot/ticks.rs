@@ -84,10 +84,10 @@ impl Saver<'_> {
         each: &mut dyn FnMut(&[u8]) -> Result<(), SaveError>,
     ) -> Result<(), SaveError> {
         let id = self.components[number as usize].id;
-        if let Some(storage) = self.world.storage.sparse.of(id) {
+        if let Some(storage) = self.sparse_storage(id) {
             let parts = self.sparse_parts(storage)?;
-            let source = ColumnRows::of_sparse(&self.world.storage, id, parts.runs());
-            return self.changes_of(id, source.as_slice(), ticks, each);
+            let source = ColumnRows::of_sparse(&self.world.storage.components, storage, parts.runs());
+            return self.changes_of(id, &[source], ticks, each);
         }
         for table in tables.iter().filter(|table| table.components.binary_search(&number).is_ok()) {
             let rows = self.source_rows(table)?;
@@ -139,7 +139,7 @@ fn each_column(
     world: &World,
     id: ComponentId,
     bits: &mut Vec<u64>,
-    each: impl FnMut(ColumnRows<'_>) -> Result<(), LoadError>,
+    mut each: impl FnMut(ColumnRows<'_>) -> Result<(), LoadError>,
 ) -> Result<(), LoadError> {
     let storage = &world.storage;
     let Some(sparse) = storage.sparse.of(id) else {
@@ -160,7 +160,7 @@ fn each_column(
         }
         Store::Linear(linear) => Runs::Bits(linear.words()),
     };
-    ColumnRows::of_sparse(storage, id, runs).map_or(Ok(()), each)
+    each(ColumnRows::of_sparse(&storage.components, sparse, runs))
 }
 
 /// Sets the ticks of all values of a component to now.

@@ -55,7 +55,7 @@ impl Arrivals {
         old: u32,
         new: u32,
     ) -> Result<(), StructuralError> {
-        for (storage_id, storage) in sparse.ids_in_order() {
+        for (storage_id, storage) in sparse.ids_in_order().filter(|(_, storage)| storage.relation.is_none()) {
             let Some(row) = storage.row(old) else { continue };
             let info = components.info(storage.id);
             if !info.is_clone() {

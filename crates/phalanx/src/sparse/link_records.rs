@@ -1,7 +1,7 @@
 //! [`LinkRecords`] and [`LinkRecordsMut`]: the records of a relation in its linear storage.
 #![allow(unsafe_code)]
 
-use super::{LinearStorage, SparseStorages, Store};
+use super::{LinearStorage, SparseStorage, SparseStorages, Store};
 use crate::change_detection::{AtomicTicks, Clock, Tick};
 use crate::links::{Link, LinkStore, LinkView, NONE, RelationInfo};
 use phalanx_store::AllocError;
@@ -71,14 +71,31 @@ impl SparseStorages {
     #[inline]
     pub(crate) fn links_mut(&mut self, storage_id: u32) -> LinkRecordsMut<'_> {
         let SparseStorages { storages, clock, .. } = self;
-        let storage = &mut *storages[storage_id as usize];
-        match &mut storage.store {
-            Store::Linear(linear) => match storage.relation {
-                Some(relation) => LinkRecordsMut { linear, clock, has_rows: relation.has_rows },
-                None => unreachable!("the storage of a relation"),
-            },
-            Store::Pool(_) => unreachable!("the storage of a relation"),
-        }
+        LinkRecordsMut::new(&mut storages[storage_id as usize], clock)
+    }
+
+    /// Returns a copy of the storage of a relation without links of slots that are not kept, and the number of those links.
+    ///
+    /// # Errors
+    ///
+    /// Returns an [`AllocError`] if allocation fails.
+    #[cfg(feature = "snapshot")]
+    pub(crate) fn try_prune_links(
+        &self,
+        storage_id: u32,
+        is_kept: impl Fn(u32) -> bool,
+    ) -> Result<(Box<SparseStorage>, usize), AllocError> {
+        let mut copy = self.get(storage_id).try_clone()?;
+        let mut cut = crate::alloc::try_vec(copy.len() as usize)?;
+        let links = self.links(Some(storage_id));
+        let leads_out =
+            |slot: &u32| links.get(*slot).target != NONE && !(is_kept(*slot) && is_kept(links.get(*slot).target));
+        cut.extend(links.slots().filter(leads_out));
+        // The deepest first, so that each depth is set once.
+        cut.sort_unstable_by_key(|slot| (core::cmp::Reverse(links.get(*slot).depth), *slot));
+        let mut pruned = LinkRecordsMut::new(&mut copy, &self.clock);
+        cut.iter().for_each(|slot| pruned.unlink(*slot));
+        Ok((copy, cut.len()))
     }
 
     /// Reserves capacity for the record of a slot. Records may move even if this fails.
@@ -107,7 +124,8 @@ impl<'a> LinkRecords<'a> {
     pub(crate) fn next_slot(self, slot: u32) -> Option<u32> {
         let words = self.linear?.words();
         let first = slot as usize / 64;
-        let masked = |(at, word): (usize, &u64)| (at, if at == first { word & (u64::MAX << (slot % 64)) } else { *word });
+        let masked =
+            |(at, word): (usize, &u64)| (at, if at == first { word & (u64::MAX << (slot % 64)) } else { *word });
         let (at, word) = words.iter().enumerate().skip(first).map(masked).find(|(_, word)| *word != 0)?;
         Some(at as u32 * 64 + word.trailing_zeros())
     }
@@ -166,7 +184,20 @@ impl LinkStore for LinkRecordsMut<'_> {
     }
 }
 
-impl LinkRecordsMut<'_> {
+impl<'a> LinkRecordsMut<'a> {
+    /// Returns the records of a storage.
+    ///
+    /// # Panics
+    ///
+    /// Panics if it is not the storage of a relation.
+    #[inline]
+    fn new(storage: &'a mut SparseStorage, clock: &'a Clock) -> LinkRecordsMut<'a> {
+        match (&mut storage.store, &storage.relation) {
+            (Store::Linear(linear), Some(relation)) => LinkRecordsMut { linear, clock, has_rows: relation.has_rows },
+            _ => unreachable!("the storage of a relation"),
+        }
+    }
+
     /// Removes all records.
     pub(crate) fn clear(&mut self) {
         let mut next = 0;

@@ -8,6 +8,7 @@
 #![allow(unsafe_code)]
 
 mod extra_rows;
+pub(crate) mod link_pairs;
 mod link_validation;
 pub(crate) mod table;
 pub(crate) mod table_order;
@@ -107,7 +108,7 @@ impl Storage {
     pub(crate) fn has(&self, slot: Entity, id: ComponentId) -> bool {
         self.try_location(slot).is_ok_and(|at| match self.sparse.of(id) {
             None => !self.lane(id, at.table).is_null(),
-            Some(side) => side.row(slot.index()).is_some(),
+            Some(sparse) => sparse.relation.is_none() && sparse.row(slot.index()).is_some(),
         })
     }
 }

@@ -68,7 +68,7 @@ impl World {
     ///
     /// # Panics
     ///
-    /// If the world has no component with one of the ids.
+    /// If the world has no component with one of the ids, or one is that of a relation.
     ///
     /// # Safety
     ///
@@ -92,7 +92,7 @@ impl World {
         ids: &[ComponentId],
         write: impl FnOnce(BundlePtr),
     ) -> Result<Entity, StructuralError> {
-        assert!(!ids.contains(&ComponentId::ROW), "the reserved component is not for users");
+        assert!(!ids.iter().any(|id| self.storage.components.is_hidden(*id)), "a component that rows cannot have");
         let signature = bundle_info::signature(ids, &self.storage.components)?;
         let table = self.storage.table_of(&signature)?;
         let columns = self.storage.bundle_columns(table, ids)?;
@@ -122,7 +122,7 @@ impl World {
         ids: &[ComponentId],
         write: impl FnOnce(BundlePtr),
     ) -> Result<(), StructuralError> {
-        assert!(!ids.contains(&ComponentId::ROW), "the reserved component is not for users");
+        assert!(!ids.iter().any(|id| self.storage.components.is_hidden(*id)), "a component that rows cannot have");
         let bundle = bundle_info::signature(ids, &self.storage.components)?;
         let sparse_inserts = self.storage.register_sparse(ids)?;
         self.storage.flush()?;

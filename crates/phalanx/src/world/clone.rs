@@ -6,10 +6,11 @@
 //! forgotten, and the rows are counted.
 #![allow(unsafe_code)]
 
-use super::{Location, World};
+use super::{EntityMap, Location, World};
 use crate::alloc::try_vec;
 use crate::component::{Cloning, Components};
 use crate::error::StructuralError;
+use crate::links::RelationKind;
 use crate::mutation::Reserved;
 use crate::resources::Resources;
 use crate::rows::{Label, Row};
@@ -93,9 +94,12 @@ pub(super) fn clone_entity(world: &mut World, entity: Entity) -> Result<Entity, 
     world.storage.flush()?;
     let from = world.storage.try_location(entity)?;
     world.storage.check_clone(&world.storage.tables[from.table as usize])?;
-    if world.storage.rows.owns(entity.index()) || world.storage.sparse.storages_of(entity.index()).next().is_some() {
-        // SAFETY: the entity is there, and its row can be cloned.
-        return unsafe { clone_whole(world, entity, from) };
+    let is_special = world.storage.rows.owns(entity.index())
+        || world.storage.sparse.storages_of(entity.index()).next().is_some()
+        || world.storage.sparse.has_links(entity.index());
+    if is_special {
+        let map = clone_all(world, &[entity], false)?;
+        return map.get(entity).ok_or_else(|| unreachable!("a cloned entity has a clone"));
     }
     world.storage.reserve_entities(1)?;
     world.storage.reserve_table(from.table, 1)?;
@@ -111,90 +115,126 @@ pub(super) fn clone_entity(world: &mut World, entity: Entity) -> Result<Entity, 
     }
 }
 
-/// Clones an entity with extra rows or sparse components. All clones are written, beyond the last rows of their tables, before any
-/// is counted.
-///
-/// # Safety
-///
-/// The entity is at `from`, and all components of that table can be cloned.
-unsafe fn clone_whole(world: &mut World, entity: Entity, from: Location) -> Result<Entity, StructuralError> {
-    /// Drops the clones, unless it is forgotten.
-    struct Clones<'a> {
-        tables: &'a [Table],
-        made: &'a mut Vec<Location>,
-    }
-    impl Drop for Clones<'_> {
-        fn drop(&mut self) {
-            for Location { table, row } in self.made.drain(..) {
-                let table = &self.tables[table as usize];
-                // SAFETY: the clones were written beyond the last row, and are dropped once.
-                unsafe { table.drop_row(row, &table.columns) };
-            }
+/// A row that is cloned.
+struct Original {
+    at: Location,
+    /// The label of an extra row, which belongs to the main row before it.
+    label: Option<Label>,
+}
+
+/// Drops the clones, unless it is forgotten.
+struct Clones<'a> {
+    tables: &'a [Table],
+    made: &'a mut Vec<Location>,
+}
+
+impl Drop for Clones<'_> {
+    fn drop(&mut self) {
+        for Location { table, row } in self.made.drain(..) {
+            let table = &self.tables[table as usize];
+            // SAFETY: the clones were written beyond the last row, and are dropped once.
+            unsafe { table.drop_row(row, &table.columns) };
         }
     }
-    let count = world.storage.extra_rows(entity.index()).count();
-    let (mut originals, mut labels) = (try_vec::<Location>(count + 1)?, try_vec::<Label>(count)?);
-    let (mut made, mut needs) = (try_vec::<Location>(count + 1)?, try_vec::<(u32, u32)>(count + 1)?);
+}
+
+/// Clones entities with their extra rows, sparse components and links, and returns which have become which. They are alive.
+///
+/// All clones are written, beyond the last rows of their tables, before any is counted. A link between two of the entities becomes
+/// one between their clones. A link to another entity is made for the clone too, as the last of its target, unless the target can
+/// have one source only. With `maps`, the entities in cloned components are changed to their clones.
+pub(crate) fn clone_all(world: &mut World, entities: &[Entity], maps: bool) -> Result<EntityMap, StructuralError> {
+    let count = entities.iter().map(|entity| world.storage.extra_rows(entity.index()).count() + 1).sum::<usize>();
+    let mut originals = try_vec::<Original>(count)?;
+    let (mut made, mut needs) = (try_vec::<Location>(count)?, try_vec::<(u32, u32)>(world.storage.tables.len())?);
+    let mut twins = try_vec::<(Entity, Entity)>(entities.len())?;
     let mut sparse = Arrivals::default();
-    let nth_slot = |n: usize| {
-        let count = u32::try_from(n).map_err(|_| AllocError::CapacityOverflow)?;
-        world.storage.entities.nth_index(count).ok_or(AllocError::CapacityOverflow)
-    };
-    sparse.try_add_clones(&world.storage.sparse, &world.storage.components, entity.index(), nth_slot(0)?)?;
-    originals.push(from);
-    for (Row(slot), label) in world.storage.extra_rows(entity.index()) {
-        let at = world.storage.try_location(slot)?;
-        world.storage.check_clone(&world.storage.tables[at.table as usize])?;
-        // The main row's slot comes first.
-        let new = nth_slot(originals.len())?;
-        sparse.try_add_clones(&world.storage.sparse, &world.storage.components, slot.index(), new)?;
-        originals.push(at);
-        labels.push(label);
+    let mut highest = 0;
+    for &entity in entities {
+        let main = core::iter::once((entity, None));
+        let extra = world.storage.extra_rows(entity.index()).map(|(Row(slot), label)| (slot, Some(label)));
+        for (slot, label) in main.chain(extra) {
+            let at = world.storage.try_location(slot)?;
+            world.storage.check_clone(&world.storage.tables[at.table as usize])?;
+            // Slots are allocated in the order of the originals.
+            let number = u32::try_from(originals.len()).map_err(|_| AllocError::CapacityOverflow)?;
+            let new = world.storage.entities.nth_index(number).ok_or(AllocError::CapacityOverflow)?;
+            sparse.try_add_clones(&world.storage.sparse, &world.storage.components, slot.index(), new)?;
+            highest = new.max(highest);
+            originals.push(Original { at, label });
+        }
     }
-    world.storage.reserve_entities(u32::try_from(count + 1).map_err(|_| AllocError::CapacityOverflow)?)?;
-    for Location { table, .. } in &originals {
-        match needs.iter_mut().find(|(needed, _)| needed == table) {
+    let mut links = world.storage.try_link_pairs(entities)?.own;
+    links.retain(|pair| {
+        let info = world.storage.sparse.get(pair.relation).relation;
+        info.is_some_and(|info| info.clones && (pair.is_inside || info.kind != RelationKind::OneToOne))
+    });
+    world.storage.reserve_entities(u32::try_from(count).map_err(|_| AllocError::CapacityOverflow)?)?;
+    for Original { at, .. } in &originals {
+        match needs.iter_mut().find(|(needed, _)| *needed == at.table) {
             Some((_, rows)) => *rows += 1,
-            None => needs.push((*table, 1)),
+            None => needs.push((at.table, 1)),
         }
     }
     for (table, rows) in &mut needs {
         // From here on, how many of them are written.
         world.storage.reserve_table(*table, core::mem::take(rows))?;
     }
-    world.storage.rows.try_reserve(count, 1, world.storage.entities.capacity())?;
+    world.storage.rows.try_reserve(count - entities.len(), entities.len(), world.storage.entities.capacity())?;
     // Values may move, even if one of several storages cannot grow.
     world.storage.epoch.advance();
     sparse.try_reserve(&mut world.storage.sparse)?;
-    let entries = originals.iter().map(|original| world.storage.entries_of(original.table)).sum();
-    world.storage.reserve_entries(entries)?;
+    for relation in links.chunk_by(|a, b| a.relation == b.relation).map(|pairs| pairs[0].relation) {
+        world.storage.sparse.try_reserve_link(relation, highest)?;
+    }
+    let entries = originals.iter().map(|original| world.storage.entries_of(original.at.table)).sum::<usize>();
+    world.storage.reserve_entries(entries + links.len())?;
     let clones = Clones { tables: &world.storage.tables, made: &mut made };
-    for original in &originals {
-        let table = &world.storage.tables[original.table as usize];
-        let Some((_, written)) = needs.iter_mut().find(|(needed, _)| *needed == original.table) else { continue };
+    for Original { at, .. } in &originals {
+        let table = &world.storage.tables[at.table as usize];
+        let Some((_, written)) = needs.iter_mut().find(|(needed, _)| *needed == at.table) else { continue };
         let row = table.len + *written;
         // SAFETY: all components can be cloned, and capacity for these rows after the last is reserved.
-        unsafe { clone_rows(&world.storage.components, table, original.row, table, row, 1) };
+        unsafe { clone_rows(&world.storage.components, table, at.row, table, row, 1) };
         *written += 1;
-        clones.made.push(Location { table: original.table, row });
+        clones.made.push(Location { table: at.table, row });
     }
     // SAFETY: capacity is reserved for them, and all can be cloned.
     unsafe { sparse.clone_in(&mut world.storage.sparse, &world.storage.components) };
     core::mem::forget(clones);
-    // SAFETY: capacity is reserved for the rows, their slots and their names. The next row of each table is the next clone, whose
-    // lanes are written.
-    unsafe {
-        let twin = world.storage.spawn_clone(from.table);
-        for (label, Location { table, .. }) in labels.into_iter().zip(&originals[1..]) {
-            world.storage.spawn_extra_row::<false>(Reserved::new(), twin, label, *table, &[]);
-            let table = &world.storage.tables[*table as usize];
-            table.set_added_ticks(table.len - 1..table.len, world.storage.tick());
+    let mut next = entities.iter();
+    for Original { at, label } in &originals {
+        // SAFETY: capacity is reserved for the rows, their slots and their names. The next row of each table is the next clone,
+        // whose lanes are written. An extra row comes after the main row of its entity, under a label of its own.
+        unsafe {
+            match (label, twins.last()) {
+                (Some(label), Some((_, twin))) => {
+                    world.storage.spawn_extra_row::<false>(Reserved::new(), *twin, *label, at.table, &[]);
+                    let table = &world.storage.tables[at.table as usize];
+                    table.set_added_ticks(table.len - 1..table.len, world.storage.tick());
+                }
+                _ => twins.extend(next.next().map(|entity| (*entity, world.storage.spawn_clone(at.table)))),
+            }
         }
-        world.storage.receive(&sparse);
-        world.storage.record_spawn_with_rows(twin);
-        world.dispatch();
-        Ok(twin)
     }
+    // SAFETY: the clones were written, and their slots are alive.
+    unsafe { world.storage.receive(&sparse) };
+    twins.iter().for_each(|(_, twin)| world.storage.record_spawn_with_rows(*twin));
+    let map = EntityMap::of(twins);
+    for pair in &links {
+        let twin = |entity: Entity| map.get(entity).unwrap_or(entity);
+        // SAFETY: capacity for the records and the journal entries is reserved.
+        let reserved = unsafe { Reserved::new() };
+        world.storage.link(reserved, pair.relation, twin(pair.source), twin(pair.target).index(), None);
+    }
+    if maps {
+        for Location { table, row } in made {
+            world.storage.map_entities(&map, table, row..row + 1);
+        }
+        world.storage.map_sparse_entities(&map, &sparse);
+    }
+    world.dispatch();
+    Ok(map)
 }
 
 impl World {

@@ -8,8 +8,8 @@ use crate::mutation::despawn_set::DespawnSet;
 use crate::mutation::{InPlace, RemovedRows, Reserved};
 use crate::rows::Row;
 use crate::signal::dispatch_catch;
-use phalanx_store::raw::drop_all;
 use phalanx_store::Entity;
+use phalanx_store::raw::drop_all;
 
 impl World {
     /// Despawns an entity, and drops its components.

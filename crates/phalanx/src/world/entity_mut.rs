@@ -319,7 +319,8 @@ impl EntityMut<'_> {
         let present = &storage.tables[from.table as usize].signature;
         let removed = Signature::try_of(ids.iter().copied().filter(|id| present.has(*id)))?;
         let mut sparse_removes = try_vec(ids.len())?;
-        for number in ids.iter().filter_map(|id| storage.sparse.storage_id(*id)) {
+        let known = ids.iter().filter(|id| !storage.components.is_hidden(**id));
+        for number in known.filter_map(|id| storage.sparse.storage_id(*id)) {
             if !sparse_removes.contains(&number) {
                 sparse_removes.push(number);
             }

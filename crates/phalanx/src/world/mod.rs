@@ -51,6 +51,7 @@ pub mod testing;
 mod transfer;
 
 pub use bundle_builder::BundleBuilder;
+pub(crate) use clone::clone_all;
 pub use columns::{ColumnPtrs, Columns};
 pub use component_descriptor::ComponentDescriptor;
 pub use component_view::ComponentView;
@@ -68,6 +69,7 @@ pub use row_id::RowId;
 pub use row_mut::RowMut;
 pub use row_ref::RowRef;
 pub use spawner::Spawner;
+pub(crate) use transfer::Transfer;
 
 use crate::alloc::unwrap_alloc;
 use crate::bundle_info::BundleInfos;

@@ -115,7 +115,7 @@ impl Storage {
     /// Returns the label of a component and a role; `None` for that of the main row.
     pub(crate) fn label(&self, component: Option<ComponentId>, role: Role) -> Result<Option<Label>, RowError> {
         if let Some(component) = component
-            && (component == ComponentId::ROW || component.index() >= self.components.len())
+            && (self.components.is_hidden(component) || component.index() >= self.components.len())
         {
             return Err(RowError::NoSuchComponent { component });
         }

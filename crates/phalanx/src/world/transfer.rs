@@ -11,6 +11,7 @@ use crate::signal::dispatch_catch;
 use crate::signature::Signature;
 use crate::sparse::Arrivals;
 use crate::storage::Storage;
+use crate::storage::link_pairs::{LinkPair, LinkPairs};
 use core::ops::Range;
 use phalanx_store::raw::row_ptr;
 use phalanx_store::{AllocError, Entity};
@@ -57,7 +58,7 @@ impl World {
 }
 
 /// A move of entities from one storage to another.
-pub(super) struct Transfer<'a> {
+pub(crate) struct Transfer<'a> {
     from: &'a mut Storage,
     to: &'a mut Storage,
 }
@@ -80,75 +81,132 @@ struct Leaving {
     passage: usize,
 }
 
+/// The links of entities that are moved.
+struct MovedLinks {
+    from: LinkPairs,
+    /// The storage ids of the relations here and there.
+    relations: Vec<(u32, u32)>,
+}
+
 impl<'a> Transfer<'a> {
     /// Creates a transfer from one world to another.
-    pub(super) fn new(from: &'a mut World, to: &'a mut World) -> Transfer<'a> {
+    pub(crate) fn new(from: &'a mut World, to: &'a mut World) -> Transfer<'a> {
         Transfer { from: &mut from.storage, to: &mut to.storage }
     }
 
     /// Moves an entity, and returns what it has become. The caller dispatches the move.
-    pub(super) fn entity(mut self, entity: Entity) -> Result<Entity, StructuralError> {
+    pub(super) fn entity(self, entity: Entity) -> Result<Entity, StructuralError> {
+        self.from.flush()?;
+        self.from.try_location(entity)?;
+        let (map, _) = self.entities(&[entity])?;
+        map.get(entity).ok_or_else(|| unreachable!("an entity that was moved has become another"))
+    }
+
+    /// Moves entities that are alive and differ. Returns which have become which, and the links that were cut: those between one
+    /// of them and another entity. The caller dispatches the moves.
+    pub(crate) fn entities(mut self, entities: &[Entity]) -> Result<(EntityMap, Vec<LinkPair>), StructuralError> {
         self.from.flush()?;
         self.to.flush()?;
-        self.from.try_location(entity)?;
-        let count = self.from.extra_rows(entity.index()).count() + 1;
-        let (mut leaving, mut passages) = (try_vec::<Leaving>(count)?, try_vec::<Passage>(count)?);
-        let (mut pairs, mut arrived) = (try_vec(1)?, try_vec(count)?);
+        let count = entities.iter().map(|entity| self.from.extra_rows(entity.index()).count() + 1).sum::<usize>();
+        let (mut leaving, mut passages) = (try_vec::<Leaving>(count)?, try_vec(self.from.tables.len())?);
+        let (mut pairs, mut arrived) = (try_vec(entities.len())?, try_vec(count)?);
+        let extra = count - entities.len();
         // Only the journal needs them.
-        let mut slots = try_vec::<(Entity, Entity)>(if self.from.journal.is_active() { count - 1 } else { 0 })?;
-        for (Row(slot), label) in self.from.extra_rows(entity.index()) {
-            let label = Some(adopt_label(self.from, self.to, label)?);
-            leaving.push(Leaving { slot, label, passage: find_passage(self.from, self.to, &mut passages, slot)? });
-        }
-        let passage = find_passage(self.from, self.to, &mut passages, entity)?;
-        leaving.push(Leaving { slot: entity, label: None, passage });
-        self.reserve_rows(&passages, count, usize::from(count > 1))?;
-        // The slot of the entity is allocated first, then those of its extra rows.
-        let (main, extra) = ((entity, 0), leaving.iter().map(|leaving| leaving.slot).zip(1..));
+        let mut slots = try_vec::<(Entity, Entity)>(if self.from.journal.is_active() { extra } else { 0 })?;
         let mut sparse = Arrivals::default();
-        for (old, count) in core::iter::once(main).chain(extra.take(count - 1)) {
-            for (number, storage) in self.from.sparse.ids_in_order() {
-                if let Some(row) = storage.row(old.index()) {
-                    let slot = self.to.entities.nth_index(count).ok_or(AllocError::CapacityOverflow)?;
-                    sparse.try_add(adopt_sparse(self.from, self.to, number)?, slot, (number, row))?;
+        for &entity in entities {
+            let first = leaving.len();
+            for (Row(slot), label) in self.from.extra_rows(entity.index()) {
+                let label = Some(adopt_label(self.from, self.to, label)?);
+                leaving.push(Leaving { slot, label, passage: find_passage(self.from, self.to, &mut passages, slot)? });
+            }
+            let passage = find_passage(self.from, self.to, &mut passages, entity)?;
+            leaving.push(Leaving { slot: entity, label: None, passage });
+            // The slot of the entity is allocated first, then those of its extra rows.
+            let rows = &leaving[first..];
+            let in_order = rows.last().into_iter().chain(&rows[..rows.len() - 1]).map(|leaving| leaving.slot);
+            for (number, old) in (first..).zip(in_order) {
+                let number = u32::try_from(number).map_err(|_| AllocError::CapacityOverflow)?;
+                let slot = self.to.entities.nth_index(number).ok_or(AllocError::CapacityOverflow)?;
+                for (storage_id, storage) in self.from.sparse.ids_in_order() {
+                    if let Some(row) = storage.row(old.index()).filter(|_| storage.relation.is_none()) {
+                        sparse.try_add(adopt_sparse(self.from, self.to, storage_id)?, slot, (storage_id, row))?;
+                    }
                 }
             }
         }
+        let links = self.adopt_links(entities)?;
+        self.reserve_rows(&passages, count, extra.min(entities.len()))?;
         // Values may move, even if one of several storages cannot grow.
         self.to.restructured();
         sparse.try_reserve(&mut self.to.sparse)?;
-        self.reserve_entries(&passages)?;
-        let new = self.to.entities.alloc();
+        self.reserve_links(&links, count)?;
+        self.reserve_entries(&passages, &links)?;
+        let mut cut = try_vec(links.from.own.len() + links.from.others.len())?;
+        cut.extend(links.from.own.iter().chain(&links.from.others).filter(|pair| !pair.is_inside).copied());
         // SAFETY: capacity is reserved there, and the values count as moved out here.
         unsafe { sparse.move_in(&self.from.sparse, &self.to.sparse) };
-        for &Leaving { slot, label, passage } in &leaving {
-            let passage = &passages[passage];
-            let Some(at) = self.from.find_location(slot) else { unreachable!("a slot that leaves is alive") };
-            // SAFETY: the row is in use here. Capacity is reserved there for the row, its slot and its name. All of its values
-            // count as moved out. The components of an extra row are copied before the row is created there.
-            unsafe {
-                self.copy(passage, at.row, 1);
-                match label {
-                    Some(label) => {
-                        let row = self.to.spawn_extra_row::<false>(Reserved::new(), new, label, passage.target, &[]);
-                        if self.from.journal.is_active() {
-                            slots.push((row.0, slot));
+        self.from.unlink_pairs(&links.from);
+        let mut rows = leaving.as_slice();
+        for &entity in entities {
+            let new = self.to.entities.alloc();
+            let end = rows.iter().position(|leaving| leaving.slot == entity).map_or(rows.len(), |at| at + 1);
+            for &Leaving { slot, label, passage } in &rows[..end] {
+                let passage = &passages[passage];
+                let Some(at) = self.from.find_location(slot) else { unreachable!("a slot that leaves is alive") };
+                // SAFETY: the row is in use here, and has no links. Capacity is reserved there for the row, its slot and its name.
+                // All of its values count as moved out. The components of an extra row are copied before it is created there.
+                unsafe {
+                    self.copy(passage, at.row, 1);
+                    match label {
+                        Some(label) => {
+                            let row =
+                                self.to.spawn_extra_row::<false>(Reserved::new(), new, label, passage.target, &[]);
+                            if self.from.journal.is_active() {
+                                slots.push((row.0, slot));
+                            }
                         }
+                        None => self.to.spawn_row_of::<false>(Reserved::new(), new, passage.target, &[]),
                     }
-                    None => self.to.spawn_row_of::<false>(Reserved::new(), new, passage.target, &[]),
+                    arrived.push((passage.target, self.to.tables[passage.target as usize].len - 1));
+                    self.from.remove_row(Reserved::new(), slot, at, &mut MovedOut);
                 }
-                arrived.push((passage.target, self.to.tables[passage.target as usize].len - 1));
-                self.from.remove_row(Reserved::new(), slot, at, &mut MovedOut);
             }
+            rows = &rows[end..];
+            pairs.push((entity, new));
         }
-        pairs.push((entity, new));
         let map = EntityMap::of(pairs);
         for &(table, row) in &arrived {
             self.to.tables[table as usize].set_added_ticks(row..row + 1, self.to.tick());
         }
-        self.finish(&map, slots, &sparse);
+        self.finish(&map, slots, &sparse, &links);
         arrived.into_iter().for_each(|(table, row)| self.to.map_entities(&map, table, row..row + 1));
-        Ok(new)
+        Ok((map, cut))
+    }
+
+    /// Finds the links of entities, and their relations in the other storage.
+    fn adopt_links(&mut self, entities: &[Entity]) -> Result<MovedLinks, StructuralError> {
+        let from = self.from.try_link_pairs(entities)?;
+        let mut relations = try_vec(self.from.sparse.relation_count())?;
+        for (relation, _) in self.from.sparse.relations() {
+            relations.push((relation, adopt_sparse(self.from, self.to, relation)?));
+        }
+        Ok(MovedLinks { from, relations })
+    }
+
+    /// Reserves capacity for links of `count` rows that arrive.
+    fn reserve_links(&mut self, links: &MovedLinks, count: usize) -> Result<(), AllocError> {
+        if links.from.own.is_empty() {
+            return Ok(());
+        }
+        let mut highest = 0;
+        for number in 0..u32::try_from(count).map_err(|_| AllocError::CapacityOverflow)? {
+            highest = highest.max(self.to.entities.nth_index(number).ok_or(AllocError::CapacityOverflow)?);
+        }
+        for &(_, relation) in &links.relations {
+            self.to.sparse.try_reserve_link(relation, highest)?;
+        }
+        Ok(())
     }
 
     /// Moves all entities, and returns which have become which. The caller dispatches the moves.
@@ -174,7 +232,12 @@ impl<'a> Transfer<'a> {
         let mut arrived = try_vec::<(u32, Range<u32>)>(passages.len())?;
         self.reserve_rows(&passages, count + extra, self.from.rows.first.len())?;
         let sparse = self.reserve_all_sparse(&passages)?;
-        self.reserve_entries(&passages)?;
+        let mut entities = try_vec(count)?;
+        entities.extend(self.from.entities.iter());
+        let links = self.adopt_links(&entities)?;
+        self.reserve_links(&links, count + extra)?;
+        self.reserve_entries(&passages, &links)?;
+        self.from.unlink_pairs(&links.from);
         // SAFETY: capacity is reserved there, and the values count as moved out here.
         unsafe { sparse.move_in(&self.from.sparse, &self.to.sparse) };
         self.from.count_all_removed();
@@ -206,7 +269,7 @@ impl<'a> Transfer<'a> {
         if self.from.journal.is_active() {
             old_slots.extend(slots.iter().map(|(old, new)| (new, old)));
         }
-        self.finish(&map, old_slots, &sparse);
+        self.finish(&map, old_slots, &sparse, &links);
         for (table, rows) in arrived {
             self.to.map_entities(&map, table, rows);
         }
@@ -242,7 +305,9 @@ impl<'a> Transfer<'a> {
             let slot = self.to.entities.nth_index(count).ok_or(AllocError::CapacityOverflow)?;
             new_slots[old.index() as usize] = slot;
         }
-        for (number, storage) in self.from.sparse.ids_in_order().filter(|(_, storage)| storage.len() > 0) {
+        for (number, storage) in
+            self.from.sparse.ids_in_order().filter(|(_, storage)| storage.len() > 0 && storage.relation.is_none())
+        {
             let target = adopt_sparse(self.from, self.to, number)?;
             for (slot, row) in storage.slots_and_rows() {
                 arrivals.try_add(target, new_slots[slot as usize], (number, row))?;
@@ -255,8 +320,8 @@ impl<'a> Transfer<'a> {
     }
 
     /// Reserves the journal entries of these moves, and begins to record.
-    fn reserve_entries(&mut self, passages: &[Passage]) -> Result<(), AllocError> {
-        let (mut removed, mut added) = (0, 0);
+    fn reserve_entries(&mut self, passages: &[Passage], links: &MovedLinks) -> Result<(), AllocError> {
+        let (mut removed, mut added) = (links.from.own.len() + links.from.others.len(), links.from.own.len());
         for passage in passages {
             removed += passage.rows as usize * self.from.entries_of(passage.source);
             added += passage.rows as usize * self.to.entries_of(passage.target);
@@ -322,7 +387,7 @@ impl<'a> Transfer<'a> {
     /// Commits the sparse values that have arrived, records the moves in both journals, and maps the entities in sparse values.
     ///
     /// `slots` are those of the extra rows there, each with its slot here.
-    fn finish(&mut self, map: &EntityMap, mut slots: Vec<(Entity, Entity)>, sparse: &Arrivals) {
+    fn finish(&mut self, map: &EntityMap, mut slots: Vec<(Entity, Entity)>, sparse: &Arrivals, links: &MovedLinks) {
         // SAFETY: the values were moved in, and their slots are alive.
         unsafe { self.to.receive(sparse) };
         self.from.restructured();
@@ -333,7 +398,24 @@ impl<'a> Transfer<'a> {
             self.from.record_departure(old, self.to, new, old_slot);
             self.to.record_spawn_with_rows(new);
         }
+        self.link_arrived(map, links);
         self.to.map_sparse_entities(map, sparse);
+    }
+}
+
+impl Transfer<'_> {
+    /// Links the entities that have arrived, like those here.
+    fn link_arrived(&mut self, map: &EntityMap, links: &MovedLinks) {
+        for pair in links.from.own.iter().filter(|pair| pair.is_inside) {
+            let relation = links.relations.iter().find(|(relation, _)| *relation == pair.relation);
+            if let (Some((_, relation)), Some(source), Some(target)) =
+                (relation, map.get(pair.source), map.get(pair.target))
+            {
+                // SAFETY: capacity for the records and the journal entries is reserved.
+                let reserved = unsafe { Reserved::new() };
+                self.to.link(reserved, *relation, source, target.index(), None);
+            }
+        }
     }
 }
 
@@ -387,7 +469,7 @@ fn adopt_label(from: &Storage, to: &mut Storage, label: Label) -> Result<Label, 
 
 impl Storage {
     /// Changes the entities in sparse values that have arrived to what they have become.
-    fn map_sparse_entities(&mut self, map: &EntityMap, arrivals: &Arrivals) {
+    pub(super) fn map_sparse_entities(&mut self, map: &EntityMap, arrivals: &Arrivals) {
         for (number, slot) in arrivals.iter() {
             let storage = self.sparse.get(number);
             let (Some(visit), Some(row)) = (self.components.info(storage.id).visit, storage.row(slot)) else {
@@ -400,7 +482,7 @@ impl Storage {
     }
 
     /// Changes the entities in the components of rows that have arrived to what they have become.
-    fn map_entities(&mut self, map: &EntityMap, table: u32, rows: Range<u32>) {
+    pub(super) fn map_entities(&mut self, map: &EntityMap, table: u32, rows: Range<u32>) {
         let table = &self.tables[table as usize];
         assert!(rows.end <= table.len, "rows that have arrived are in use");
         for column in &table.columns {
