@@ -60,6 +60,8 @@
 //! A relation has 36 bytes for each slot up to the highest that has a link. Linking and unlinking take constant time: the sources
 //! of a target are a linked list. In a tree each entity knows its depth, so a subtree that gets another depth is visited once.
 
+mod cascade;
+mod cascade_plan;
 mod child_of;
 mod commands;
 mod entity;
@@ -75,6 +77,7 @@ mod walk;
 
 pub use crate::links::{OnDespawn, RelationKind};
 pub use crate::mutation::Position;
+pub use cascade::Cascade;
 pub use child_of::ChildOf;
 pub(crate) use link_of::LinkOf;
 pub use listener::{Linked, Unlinked};

@@ -215,6 +215,21 @@ impl SparseStorages {
         group.list.index().position_at(slot)
     }
 
+    /// Returns the number of times that members of owning groups changed their position.
+    pub(crate) fn group_changes(&self) -> u64 {
+        self.group_changes
+    }
+
+    /// Returns the group that owns these sparse sets, requires and excludes nothing else, and has no group within.
+    pub(crate) fn find_plain_group(&self, owned: &[u32]) -> Option<GroupId> {
+        let is_plain = |group: &GroupData| {
+            let GroupDesc { owned: has, required, excluded, .. } = &group.desc;
+            (&**has, &**required) == (owned, owned) && excluded.is_empty() && group.inner.is_none()
+        };
+        let (at, group) = self.groups.iter().find(|(_, group)| is_plain(group))?;
+        Some(GroupId { at, serial: group.serial })
+    }
+
     /// Removes a group. Its sparse sets stay as they are.
     pub(crate) fn remove_group(&mut self, id: GroupId) {
         let Some(group) = self.groups.list[id.at as usize].take() else { return };
@@ -263,6 +278,7 @@ impl SparseStorages {
     /// its first positions for each group within, as [`try_sorted_positions`](SparseStorages::try_sorted_positions) returns
     /// them.
     pub(crate) fn try_reorder_group(&mut self, id: GroupId, order: &mut [u32]) -> Result<(), AllocError> {
+        self.group_changes += 1;
         let group = self.groups.get_mut(id.at);
         if !group.owns() {
             group.list.permute(order);

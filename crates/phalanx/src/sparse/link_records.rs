@@ -48,6 +48,11 @@ impl SparseStorages {
         (storage_id, info)
     }
 
+    /// Returns the number of times that links were written.
+    pub(crate) fn link_changes(&self) -> u64 {
+        self.link_changes
+    }
+
     /// Returns `true` if a slot has links.
     pub(crate) fn has_links(&self, slot: u32) -> bool {
         self.relations.iter().any(|storage_id| self.get(*storage_id).row(slot).is_some())
@@ -70,7 +75,8 @@ impl SparseStorages {
     /// Panics if it is not the storage of a relation.
     #[inline]
     pub(crate) fn links_mut(&mut self, storage_id: u32) -> LinkRecordsMut<'_> {
-        let SparseStorages { storages, clock, .. } = self;
+        let SparseStorages { storages, clock, link_changes, .. } = self;
+        *link_changes += 1;
         LinkRecordsMut::new(&mut storages[storage_id as usize], clock)
     }
 

@@ -45,6 +45,10 @@ pub(crate) struct SparseStorages {
     /// The values that the last change has displaced or removed, in its order.
     pub(crate) displaced_values: Vec<DisplacedValue>,
     pub(super) groups: Groups,
+    /// The number of times that links were written.
+    pub(super) link_changes: u64,
+    /// The number of times that members of owning groups changed their position.
+    pub(super) group_changes: u64,
     /// The clock of the world. It is here because removing a value sets change ticks.
     pub(crate) clock: Clock,
 }
@@ -64,6 +68,8 @@ impl SparseStorages {
             insert_ptrs: Vec::new(),
             displaced_values: Vec::new(),
             groups: Groups::new(),
+            link_changes: 0,
+            group_changes: 0,
             clock: Clock::new(),
         }
     }

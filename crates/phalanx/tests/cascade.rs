@@ -1,0 +1,187 @@
+//! Cascades: values that are computed from those of parents, against a recursive model.
+
+use phalanx::executor::ThreadPool;
+use phalanx::relation::{Cascade, ChildOf};
+use phalanx::{Component, Entity, World};
+use phalanx_testkit::bench::mix;
+use std::collections::HashMap;
+
+/// Numbers that depend on a seed only.
+struct Random(u64);
+
+impl Random {
+    fn new(seed: u64) -> Random {
+        Random(seed << 32)
+    }
+
+    fn below(&mut self, end: u64) -> u64 {
+        self.0 += 1;
+        mix(self.0) % end
+    }
+}
+
+/// Two components of a layout, and whether their sparse sets are grouped.
+macro_rules! layouts {
+    ($($name:ident: $layout:literal, $track:literal, |$world:ident| $group:expr;)*) => { $(
+        mod $name {
+            use super::*;
+
+            #[derive(Component, Clone, Copy, Debug, PartialEq)]
+            #[component(layout = $layout, track = $track, clone)]
+            pub(super) struct Local(pub(super) u64);
+            #[derive(Component, Clone, Copy, Debug, PartialEq)]
+            #[component(layout = $layout, clone)]
+            pub(super) struct Global(pub(super) u64);
+
+            fn compute(parent: Option<&Global>, local: &Local, own: &mut Global) {
+                own.0 = parent.map_or(1, |parent| parent.0).wrapping_mul(31).wrapping_add(local.0);
+            }
+
+            /// Returns the value of an entity and of all above it that have both components.
+            fn expected(world: &World, entity: Entity) -> u64 {
+                let has = |entity: &Entity| world.has::<Local>(*entity) && world.has::<Global>(*entity);
+                let parent = world.relations::<ChildOf>().parent(entity).filter(has);
+                let above = parent.map_or(1, |parent| expected(world, parent));
+                above.wrapping_mul(31).wrapping_add(world.get::<Local>(entity).unwrap().0)
+            }
+
+            fn check(world: &World) {
+                world.validate().unwrap();
+                for (entity, global) in world.query_filtered::<(Entity, &Global), phalanx::With<Local>>().iter() {
+                    assert_eq!(global.0, expected(world, entity), "{entity}");
+                }
+            }
+
+            #[test]
+            fn values_are_those_of_a_recursive_model() {
+                for seed in 0..40 {
+                    let mut random = Random::new(seed);
+                    let mut world = World::new();
+                    let $world = &mut world;
+                    $group;
+                    let pool = ThreadPool::new(2);
+                    let mut all = Cascade::<ChildOf, Local, Global>::new();
+                    let mut changed = Cascade::<ChildOf, Local, Global>::new();
+                    let mut entities = Vec::new();
+                    for _ in 0..60 {
+                        for _ in 0..random.below(6) {
+                            step(&mut world, &mut entities, &mut random);
+                        }
+                        match random.below(4) {
+                            0 => all.propagate(&mut world, compute),
+                            1 => all.par_propagate(&pool, &mut world, compute),
+                            _ => drop(changed.propagate_changed(&mut world, compute)),
+                        }
+                        check(&world);
+                    }
+                }
+            }
+
+            #[test]
+            fn only_changed_trees_are_visited() {
+                let mut world = World::new();
+                let $world = &mut world;
+                $group;
+                let roots: Vec<_> = (0..10).map(|n| world.spawn((Local(n), Global(0)))).collect();
+                let mut leaves = Vec::new();
+                for root in &roots {
+                    let child = world.entity_mut(*root).unwrap().spawn_child((Local(7), Global(0)));
+                    leaves.push(world.entity_mut(child).unwrap().spawn_child((Local(8), Global(0))));
+                }
+                let mut cascade = Cascade::<ChildOf, Local, Global>::new();
+                let mut visited = HashMap::new();
+                let mut run = |world: &mut World| {
+                    visited.clear();
+                    cascade.propagate_changed(world, |parent, local, own| {
+                        compute(parent, local, own);
+                        *visited.entry(own.0).or_insert(0) += 1;
+                    })
+                };
+                assert_eq!(run(&mut world), 30);
+                assert_eq!(run(&mut world), 0);
+                world.get_mut::<Local>(roots[3]).unwrap().0 += 100;
+                if $track == "column" {
+                    // All values of a column count as changed.
+                    assert_eq!(run(&mut world), 30);
+                    return;
+                }
+                assert_eq!(run(&mut world), 3);
+                world.get_mut::<Local>(leaves[4]).unwrap().0 += 100;
+                assert_eq!(run(&mut world), 1);
+                // A new parent: of the leaf alone.
+                world.relations_mut::<ChildOf>().link(leaves[5], roots[0]).unwrap();
+                assert_eq!(run(&mut world), 1);
+                check(&world);
+                // A root that does not take part any more: its child is treated like a root.
+                world.remove::<Local>(roots[6]).unwrap();
+                assert_eq!(run(&mut world), 2);
+                check(&world);
+                assert_eq!(run(&mut world), 0);
+            }
+
+            #[test]
+            fn a_rollback_is_noticed() {
+                let mut world = World::new();
+                let $world = &mut world;
+                $group;
+                let root = world.spawn((Local(1), Global(0)));
+                let child = world.entity_mut(root).unwrap().spawn_child((Local(2), Global(0)));
+                let mut cascade = Cascade::<ChildOf, Local, Global>::new();
+                cascade.propagate_changed(&mut world, compute);
+                let checkpoint = world.checkpoint().unwrap();
+                world.relations_mut::<ChildOf>().unlink(child).unwrap();
+                world.get_mut::<Local>(root).unwrap().0 = 9;
+                cascade.propagate_changed(&mut world, compute);
+                check(&world);
+                world.rollback(&checkpoint).unwrap();
+                assert_eq!(world.relations::<ChildOf>().parent(child), Some(root));
+                check(&world);
+                world.get_mut::<Local>(root).unwrap().0 = 5;
+                cascade.propagate_changed(&mut world, compute);
+                check(&world);
+            }
+
+            fn step(world: &mut World, entities: &mut Vec<Entity>, random: &mut Random) {
+                entities.retain(|entity| world.contains(*entity));
+                let pick = |random: &mut Random| entities[random.below(entities.len() as u64) as usize];
+                match random.below(10) {
+                    _ if entities.len() < 4 => entities.push(world.spawn((Local(random.below(9)), Global(0)))),
+                    0..3 => {
+                        let parent = pick(random);
+                        let bundle = (Local(random.below(9)), Global(0));
+                        entities.push(world.entity_mut(parent).unwrap().spawn_child(bundle));
+                    }
+                    3 => entities.push(world.spawn(Local(random.below(9)))),
+                    4 | 5 => {
+                        let (child, parent) = (pick(random), pick(random));
+                        // A cycle is refused.
+                        let _ = world.relations_mut::<ChildOf>().link(child, parent);
+                    }
+                    6 => drop(world.relations_mut::<ChildOf>().unlink(pick(random))),
+                    7 => {
+                        if let Ok(mut local) = world.get_mut::<Local>(pick(random)) {
+                            local.0 = random.below(9);
+                        }
+                    }
+                    8 => {
+                        let entity = pick(random);
+                        match random.below(2) {
+                            0 => drop(world.remove::<Local>(entity)),
+                            _ => drop(world.insert(entity, (Local(random.below(9)), Global(0)))),
+                        }
+                    }
+                    _ if entities.len() > 40 => drop(world.despawn(pick(random))),
+                    _ => {}
+                }
+            }
+        }
+    )* };
+}
+
+layouts! {
+    table: "table", "row", |_world| ();
+    pool: "pool", "row", |_world| ();
+    linear: "linear", "row", |_world| ();
+    grouped: "pool", "row", |world| drop(Cascade::<ChildOf, Local, Global>::group(world).unwrap());
+    column: "pool", "column", |world| drop(Cascade::<ChildOf, Local, Global>::group(world).unwrap());
+}
