@@ -60,17 +60,16 @@ macro_rules! layouts {
                     let $world = &mut world;
                     $group;
                     let pool = ThreadPool::new(2);
-                    let mut all = Cascade::<ChildOf, Local, Global>::new();
-                    let mut changed = Cascade::<ChildOf, Local, Global>::new();
+                    let mut cascade = Cascade::<ChildOf, Local, Global>::new();
                     let mut entities = Vec::new();
                     for _ in 0..60 {
                         for _ in 0..random.below(6) {
                             step(&mut world, &mut entities, &mut random);
                         }
                         match random.below(4) {
-                            0 => all.propagate(&mut world, compute),
-                            1 => all.par_propagate(&pool, &mut world, compute),
-                            _ => drop(changed.propagate_changed(&mut world, compute)),
+                            0 => cascade.propagate(&mut world, compute),
+                            1 => cascade.par_propagate(&pool, &mut world, compute),
+                            _ => drop(cascade.propagate_changed(&mut world, compute)),
                         }
                         check(&world);
                     }

@@ -114,6 +114,4 @@ impl LinkStore for PendingLinks<'_> {
             Err(failed) => *error = Some(failed),
         }
     }
-
-    fn set_changed(&mut self, _: u32) {}
 }

@@ -50,24 +50,28 @@ pub(crate) trait LinkView {
 
 /// The records of one relation, by slot, for writing. The provided functions keep the lists and the depths.
 pub(crate) trait LinkStore: LinkView {
-    /// Changes the record of a slot. Capacity for it is reserved before.
+    /// Changes the record of a slot. It is added if there is none, and removed if it is empty then. Capacity for it is reserved
+    /// before.
     fn update(&mut self, slot: u32, change: impl FnOnce(&mut Link));
 
-    /// Notes that the target of a slot has changed.
-    fn set_changed(&mut self, slot: u32);
+    /// Changes the record of a slot that has a target, and keeps it.
+    fn update_source(&mut self, slot: u32, change: impl FnOnce(&mut Link)) {
+        self.update(slot, change);
+    }
 
-    /// Removes a source from the list of its target. Depths stay as they are. Does nothing without a target.
+    /// Removes a source from the list of its target, and returns its record, which is not changed.
     #[inline]
-    fn detach(&mut self, source: u32) {
-        let Link { target, prev, next, .. } = self.get(source);
+    fn take_out(&mut self, source: u32) -> Link {
+        let link = self.get(source);
+        let Link { target, prev, next, .. } = link;
         if target == NONE {
-            return;
+            return link;
         }
         if prev != NONE {
-            self.update(prev, |link| link.next = next);
+            self.update_source(prev, |link| link.next = next);
         }
         if next != NONE {
-            self.update(next, |link| link.prev = prev);
+            self.update_source(next, |link| link.prev = prev);
         }
         self.update(target, |link| {
             if prev == NONE {
@@ -78,23 +82,23 @@ pub(crate) trait LinkStore: LinkView {
             }
             link.count -= 1;
         });
-        self.update(source, |link| (link.target, link.prev, link.next) = (NONE, NONE, NONE));
-        self.set_changed(source);
+        link
     }
 
-    /// Adds a source without a target to the list of a target, before one of its sources, or as the last. Depths stay as they
-    /// are.
+    /// Links a source to a target: before one of its sources, or as the last. If it has another target, it is unlinked from it.
     #[inline]
-    fn attach(&mut self, source: u32, target: u32, before: Option<u32>) {
+    fn link(&mut self, source: u32, target: u32, before: Option<u32>, is_tree: bool) {
+        let own = self.take_out(source);
+        let above = self.get(target);
         let (prev, next) = match before {
-            None => (self.get(target).last, NONE),
+            None => (above.last, NONE),
             Some(next) => (self.get(next).prev, next),
         };
         if prev != NONE {
-            self.update(prev, |link| link.next = source);
+            self.update_source(prev, |link| link.next = source);
         }
         if next != NONE {
-            self.update(next, |link| link.prev = source);
+            self.update_source(next, |link| link.prev = source);
         }
         self.update(target, |link| {
             if prev == NONE {
@@ -105,26 +109,24 @@ pub(crate) trait LinkStore: LinkView {
             }
             link.count += 1;
         });
-        self.update(source, |link| (link.target, link.prev, link.next) = (target, prev, next));
-        self.set_changed(source);
-    }
-
-    /// Links a source to a target: before one of its sources, or as the last. If it has another target, it is unlinked from it.
-    #[inline]
-    fn link(&mut self, source: u32, target: u32, before: Option<u32>, is_tree: bool) {
-        self.detach(source);
-        self.attach(source, target, before);
-        if is_tree {
-            let depth = self.get(target).depth + 1;
+        let depth = if is_tree { above.depth + 1 } else { 0 };
+        if own.first != NONE {
             self.set_depth(source, depth);
         }
+        self.update(source, |link| *link = Link { target, prev, next, depth, ..*link });
     }
 
-    /// Unlinks a source from its target.
+    /// Unlinks a source from its target. Does nothing without a target.
     #[inline]
     fn unlink(&mut self, source: u32) {
-        self.detach(source);
-        self.set_depth(source, 0);
+        let own = self.take_out(source);
+        if own.target == NONE {
+            return;
+        }
+        if own.first != NONE {
+            self.set_depth(source, 0);
+        }
+        self.update(source, |link| *link = Link { target: NONE, prev: NONE, next: NONE, depth: 0, ..*link });
     }
 
     /// Removes one link of a slot that is despawned: of its first source, or its own if it has no sources. Sources are
@@ -173,9 +175,10 @@ pub(crate) trait LinkStore: LinkView {
             return;
         }
         let change = depth.wrapping_sub(link.depth);
-        let mut next = Some(root);
+        self.update(root, |link| link.depth = depth);
+        let mut next = self.next_below(root, root);
         while let Some(slot) = next {
-            self.update(slot, |link| link.depth = link.depth.wrapping_add(change));
+            self.update_source(slot, |link| link.depth = link.depth.wrapping_add(change));
             next = self.next_below(root, slot);
         }
     }

@@ -29,6 +29,8 @@ pub(crate) struct DespawnSet {
     stack: Vec<Entity>,
     /// The slots of the entities. Empty while no entity can be reached twice.
     slots: NumberMap<u32, ()>,
+    /// The relation, if the entities are one tree of it and no other relation despawns any.
+    tree: Option<u32>,
 }
 
 impl DespawnSet {
@@ -37,10 +39,16 @@ impl DespawnSet {
         &self.entities
     }
 
+    /// Returns the relation, if the entities are one tree of it and no other relation despawns any. The root is the last.
+    pub(crate) fn tree(&self) -> Option<u32> {
+        self.tree
+    }
+
     /// Removes all entities.
     pub(crate) fn clear(&mut self) {
         self.entities.clear();
         self.slots.clear();
+        self.tree = None;
     }
 
     /// Returns the bytes held from the allocator.
@@ -73,7 +81,19 @@ impl DespawnSet {
         let is_tree = despawning().all(|(_, info)| info.kind == RelationKind::Tree) && despawning().count() < 2;
         // In one tree nothing is reached twice.
         let remembers = !(is_only && is_tree && refusing().next().is_none());
-        let found = self.try_list(storage, links, root, despawning().map(|(relation, _)| relation), remembers);
+        if !remembers {
+            self.tree = despawning().next().map(|(relation, _)| relation);
+            return match self.tree {
+                Some(relation) => self.try_list_tree(storage, links, root, relation),
+                None => self.try_push(root),
+            }
+            .map(|()| start..self.entities.len())
+            .map_err(|error| {
+                self.entities.truncate(start);
+                error.into()
+            });
+        }
+        let found = self.try_list(storage, links, root, despawning().map(|(relation, _)| relation));
         let refused = found.map_err(StructuralError::from).and_then(|()| {
             for &entity in &self.entities[start..] {
                 for (relation, info) in refusing() {
@@ -104,21 +124,19 @@ impl DespawnSet {
         links: &impl LinkGraph,
         root: Entity,
         relations: impl Iterator<Item = u32> + Clone,
-        remembers: bool,
     ) -> Result<(), AllocError> {
         if self.slots.contains_key(&root.index()) {
             return Ok(());
         }
-        self.push(root, remembers)?;
+        self.push(root)?;
         while let Some(entity) = self.stack.pop() {
-            try_reserve(&mut self.entities, 1)?;
-            self.entities.push(entity);
+            self.try_push(entity)?;
             for relation in relations.clone() {
                 for slot in sources(links, relation, entity.index()) {
                     let source = storage.slot(slot).map(|source| storage.owner_of(source));
                     let is_new = |source: &Entity| !self.slots.contains_key(&source.index());
                     if let Some(source) = source.filter(is_new) {
-                        self.push(source, remembers)?;
+                        self.push(source)?;
                     }
                 }
             }
@@ -126,12 +144,45 @@ impl DespawnSet {
         Ok(())
     }
 
-    fn push(&mut self, entity: Entity, remembers: bool) -> Result<(), AllocError> {
-        try_reserve(&mut self.stack, 1)?;
-        if remembers {
-            try_reserve_map(&mut self.slots, 1)?;
-            self.slots.insert(entity.index(), ());
+    /// Lists an entity and those below it in a tree, each after its own sources.
+    fn try_list_tree(
+        &mut self,
+        storage: &Storage,
+        links: &impl LinkGraph,
+        root: Entity,
+        relation: u32,
+    ) -> Result<(), AllocError> {
+        let first_leaf = |mut slot: u32| {
+            loop {
+                match links.link(relation, slot).first {
+                    NONE => return slot,
+                    first => slot = first,
+                }
+            }
+        };
+        let mut slot = first_leaf(root.index());
+        while slot != root.index() {
+            let link = links.link(relation, slot);
+            if let Some(entity) = storage.slot(slot) {
+                self.try_push(entity)?;
+            }
+            slot = if link.next == NONE { link.target } else { first_leaf(link.next) };
         }
+        self.try_push(root)
+    }
+
+    /// Adds an entity to the list.
+    #[inline]
+    fn try_push(&mut self, entity: Entity) -> Result<(), AllocError> {
+        try_reserve(&mut self.entities, 1)?;
+        self.entities.push(entity);
+        Ok(())
+    }
+
+    fn push(&mut self, entity: Entity) -> Result<(), AllocError> {
+        try_reserve(&mut self.stack, 1)?;
+        try_reserve_map(&mut self.slots, 1)?;
+        self.slots.insert(entity.index(), ());
         self.stack.push(entity);
         Ok(())
     }

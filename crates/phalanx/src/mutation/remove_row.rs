@@ -4,6 +4,7 @@
 use super::displaced::{Displaced, InPlace};
 use super::reserve::Reserved;
 use crate::journal::RowName;
+use crate::links::LinkStore;
 use crate::rows::{ExtraRow, Row};
 use crate::storage::table::Keep;
 use crate::storage::{Location, Storage};
@@ -81,6 +82,46 @@ impl Storage {
         let Some(at) = self.find_location(entity) else { return };
         // SAFETY: the entity is alive, and has no extra rows any more. The sink has capacity, by the caller's contract.
         unsafe { self.remove_row(reserved, entity, at, out) };
+    }
+
+    /// Returns `true` if entities can be removed without running a destructor, and have no extra rows.
+    pub(crate) fn can_discard(&self, entities: &[Entity]) -> bool {
+        let needs_drop = |table: u32| {
+            let columns = &self.tables[table as usize].columns;
+            columns.iter().any(|column| self.components.info(column.id).drop.is_some())
+        };
+        let mut last = None;
+        self.sparse.iter().all(|storage| !storage.values().needs_drop())
+            && entities.iter().all(|entity| {
+                let table = self.find_location(*entity).map(|at| at.table);
+                let is_known = table == last || table.is_none_or(|table| !needs_drop(table));
+                last = table;
+                is_known && !self.rows.owns(entity.index())
+            })
+    }
+
+    /// Removes entities that [can be discarded](Storage::can_discard), without listeners. Each comes after those that are linked
+    /// to it and are removed too. `tree` is the relation, if they are one tree of it.
+    pub(crate) fn discard_entities(&mut self, entities: &[Entity], tree: Option<u32>) {
+        if let (Some(relation), Some(root)) = (tree, entities.last()) {
+            // All links but that of the root lead from one of them to another.
+            let mut links = self.sparse.links_mut(relation);
+            links.unlink(root.index());
+            entities.iter().for_each(|entity| links.remove(entity.index()));
+        }
+        let has_others = self.sparse.relation_count() > usize::from(tree.is_some());
+        for &entity in entities {
+            if has_others {
+                self.cut_links(entity);
+            }
+            let Some(at) = self.find_location(entity) else { continue };
+            // SAFETY: the entity is alive at this location, and has no extra rows and no links. The capacity for the sparse values of
+            // one slot is always reserved. No value needs a drop.
+            unsafe {
+                self.remove_row(Reserved::NOTHING, entity, at, &mut InPlace);
+                self.drop_in_place(at.table, None);
+            }
+        }
     }
 
     /// Removes an entity that has no components and no extra rows. The caller has reserved its journal entries.

@@ -169,6 +169,8 @@ impl<R: TreeRelation, L: Component, G: Component> Cascade<R, L, G> {
     /// Computes the values of entities that may have changed: those whose `L` has changed since the last run, those that have
     /// another parent, and all below them. Returns how many these were. The first run visits all entities.
     ///
+    /// Values that other code has written, or another cascade, count as computed.
+    ///
     /// ```
     /// use phalanx::relation::{Cascade, ChildOf};
     /// use phalanx::{Component, World};
@@ -278,7 +280,7 @@ impl<R: TreeRelation, L: Component, G: Component> Cascade<R, L, G> {
         let clock = &world.storage.sparse.clock;
         let since = self.last_run.take().and_then(|run| clock.since(run));
         let ticks = RunTicks { now: clock.take(), since, own: true };
-        unwrap_alloc(self.plan.try_update(world, relation, [ids.0, ids.1], ticks));
+        unwrap_alloc(self.plan.try_update(world, relation, [ids.0, ids.1]));
         let rows = match self.plan.group() {
             Some(group) => {
                 world.storage.touch_group(group);

@@ -1,7 +1,6 @@
 //! [`CascadePlan`]: the entities of a cascade by depth, with the positions of their parents.
 
 use crate::alloc::{try_reserve, try_vec};
-use crate::change_detection::RunTicks;
 use crate::component::ComponentId;
 use crate::links::{LinkView, NONE};
 use crate::sparse::GroupId;
@@ -94,7 +93,6 @@ impl CascadePlan {
         world: &mut World,
         relation: Option<u32>,
         ids: [ComponentId; 2],
-        ticks: RunTicks,
     ) -> Result<(), AllocError> {
         let group = find_group(&world.storage, ids);
         let version = version(world, group, ids);
@@ -109,7 +107,7 @@ impl CascadePlan {
             self.try_sort_group(world, group)?;
         }
         self.try_find_parents(&world.storage, relation)?;
-        self.try_compare(&old, &world.storage, relation, ticks)?;
+        self.try_compare(&old, &world.storage)?;
         // Sorting a group changes the order.
         self.version = Some(version_after(world, version));
         Ok(())
@@ -178,15 +176,8 @@ impl CascadePlan {
         Ok(())
     }
 
-    /// Finds the nodes whose parent is another than in an old plan or was changed since the last run, or whose value was not
-    /// computed.
-    fn try_compare(
-        &mut self,
-        old: &CascadePlan,
-        storage: &Storage,
-        relation: Option<u32>,
-        ticks: RunTicks,
-    ) -> Result<(), AllocError> {
+    /// Finds the nodes whose parent is another than in an old plan, or whose value was not computed.
+    fn try_compare(&mut self, old: &CascadePlan, storage: &Storage) -> Result<(), AllocError> {
         let mut dirty = try_vec(self.entities.len())?;
         if !old.is_propagated {
             dirty.resize(self.entities.len(), true);
@@ -195,13 +186,11 @@ impl CascadePlan {
         }
         self.is_propagated = true;
         let nodes = try_nodes_by_slot(storage, &old.entities)?;
-        let links = storage.sparse.links(relation);
         let parent = |plan: &CascadePlan, node: usize| plan.entities.get(plan.parents[node] as usize).copied();
         dirty.extend(self.entities.iter().enumerate().map(|(node, entity)| {
             let before = nodes.get(entity.index() as usize).map_or(NONE, |node| *node) as usize;
             let is_known = old.entities.get(before) == Some(entity) && !old.dirty[before];
-            let is_linked = || links.changed(entity.index()).is_some_and(|changed| ticks.is_new(changed));
-            !is_known || parent(old, before) != parent(self, node) || is_linked()
+            !is_known || parent(old, before) != parent(self, node)
         }));
         self.dirty = dirty;
         Ok(())

@@ -3,7 +3,7 @@
 
 use super::Relation;
 use crate::component::Component;
-use crate::layout::{Linear, RowTracked};
+use crate::layout::{ColumnTracked, Linear};
 use crate::links::{Link, RelationInfo};
 use crate::plain::{IsPlain, Plain};
 use core::marker::PhantomData;
@@ -23,12 +23,13 @@ impl<R> Clone for LinkOf<R> {
 }
 impl<R> Copy for LinkOf<R> {}
 
-// SAFETY: it is a struct of seven `u32`, without padding. All bytes are a value.
+// SAFETY: it is a struct of eight `u32`, without padding.
 unsafe impl<R: Relation> Plain for LinkOf<R> {
-    const ANY_BYTES: bool = true;
+    const ANY_BYTES: bool = false;
 
-    fn is_valid(_: &[u8]) -> bool {
-        true
+    fn is_valid(bytes: &[u8]) -> bool {
+        // The unused field.
+        bytes.get(28..32) == Some(&[0; 4])
     }
 
     fn describe(each: &mut dyn FnMut(&str)) {
@@ -37,7 +38,7 @@ unsafe impl<R: Relation> Plain for LinkOf<R> {
 }
 
 impl<R: Relation> Component for LinkOf<R> {
-    type Layout = RowTracked<Linear>;
+    type Layout = ColumnTracked<Linear>;
 
     const CLONE: Option<fn(&Self) -> Self> = Some(|link| *link);
     const PLAIN: Option<IsPlain<Self>> = Some(IsPlain::new());
@@ -53,7 +54,7 @@ impl<R: Relation> Component for LinkOf<R> {
 #[cfg(feature = "snapshot")]
 impl<R> serde::Serialize for LinkOf<R> {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let Link { target, prev, next, first, last, count, depth } = self.link;
+        let Link { target, prev, next, first, last, count, depth, .. } = self.link;
         [target, prev, next, first, last, count, depth].serialize(serializer)
     }
 }
@@ -62,6 +63,6 @@ impl<R> serde::Serialize for LinkOf<R> {
 impl<'de, R> serde::Deserialize<'de> for LinkOf<R> {
     fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let [target, prev, next, first, last, count, depth] = <[u32; 7]>::deserialize(deserializer)?;
-        Ok(LinkOf { link: Link { target, prev, next, first, last, count, depth }, relation: PhantomData })
+        Ok(LinkOf { link: Link { target, prev, next, first, last, count, depth, unused: 0 }, relation: PhantomData })
     }
 }

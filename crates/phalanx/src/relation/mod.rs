@@ -57,7 +57,7 @@
 //!
 //! # Cost
 //!
-//! A relation has 36 bytes for each slot up to the highest that has a link. Linking and unlinking take constant time: the sources
+//! A relation has 32 bytes for each slot up to the highest that has a link. Linking and unlinking take constant time: the sources
 //! of a target are a linked list. In a tree each entity knows its depth, so a subtree that gets another depth is visited once.
 
 mod cascade;

@@ -1,6 +1,7 @@
 //! [`Relations`]: the links of a relation in a shared world.
 
 use super::{Ancestors, Descendants, LinkOf, Relation, Sources, TreeRelation};
+use crate::change_detection::Tick;
 use crate::links::{LinkView, NONE};
 use crate::sparse::LinkRecords;
 use crate::storage::Storage;
@@ -66,6 +67,12 @@ impl<'w, R: Relation> Relations<'w, R> {
     /// Returns `true` if the entity is linked to the target.
     pub fn is_linked(self, source: Entity, target: Entity) -> bool {
         self.target(source) == Some(target)
+    }
+
+    /// Returns the [change tick](crate::change_detection) at which a link of the relation changed last, or `None` if there was never
+    /// one.
+    pub fn last_changed(self) -> Option<Tick> {
+        self.links.changed()
     }
 
     /// Returns all links, as pairs of source and target: by slot of the source.

@@ -15,11 +15,13 @@ use crate::world::World;
 use core::cmp::Ordering;
 use core::fmt;
 use core::marker::PhantomData;
-use phalanx_store::Entity;
+use phalanx_store::{AllocError, Entity};
 
 /// The links of a relation in a world that is borrowed exclusively: [`World::relations_mut`].
 pub struct RelationsMut<'w, R> {
     pub(super) world: &'w mut World,
+    /// The storage id of the relation, if the world knows it.
+    storage_id: Option<u32>,
     relation: PhantomData<fn() -> R>,
 }
 
@@ -28,7 +30,8 @@ impl World {
     #[doc(alias = "set_parent")]
     #[doc(alias = "add_child")]
     pub fn relations_mut<R: Relation>(&mut self) -> RelationsMut<'_, R> {
-        RelationsMut { world: self, relation: PhantomData }
+        let storage_id = self.storage.sparse.storage_id_of::<LinkOf<R>>(&self.storage.components);
+        RelationsMut { world: self, storage_id, relation: PhantomData }
     }
 }
 
@@ -36,6 +39,17 @@ impl<R: Relation> RelationsMut<'_, R> {
     /// Returns the links.
     pub fn as_ref(&self) -> Relations<'_, R> {
         Relations::new(&self.world.storage)
+    }
+
+    /// Returns the storage id of the relation, which is registered if the world does not know it.
+    #[inline]
+    fn register(&mut self) -> Result<u32, AllocError> {
+        if let Some(storage_id) = self.storage_id {
+            return Ok(storage_id);
+        }
+        let storage_id = register::<R>(self.world)?;
+        self.storage_id = Some(storage_id);
+        Ok(storage_id)
     }
 
     /// Links an entity to a target, after the other sources of that target.
@@ -51,6 +65,7 @@ impl<R: Relation> RelationsMut<'_, R> {
     /// - [`RelationError::Alloc`] if allocation fails.
     ///
     /// On error nothing has changed.
+    #[inline]
     pub fn link(&mut self, source: Entity, target: Entity) -> Result<(), RelationError> {
         self.link_at(source, target, Position::Last)
     }
@@ -77,8 +92,9 @@ impl<R: Relation> RelationsMut<'_, R> {
     ///
     /// Those of [`link`](RelationsMut::link), and [`RelationError::NotSource`] if the entity that the position names is not linked
     /// to the target.
+    #[inline]
     pub fn link_at(&mut self, source: Entity, target: Entity, position: Position) -> Result<(), RelationError> {
-        let relation = register::<R>(self.world)?;
+        let relation = self.register()?;
         let storage = &mut self.world.storage;
         storage.flush()?;
         for entity in [source, target] {
@@ -101,7 +117,7 @@ impl<R: Relation> RelationsMut<'_, R> {
     /// - [`RelationError::NoSuchEntity`] if the entity is not alive.
     /// - [`RelationError::Alloc`] if allocation fails.
     pub fn unlink(&mut self, source: Entity) -> Result<Option<Entity>, RelationError> {
-        let relation = register::<R>(self.world)?;
+        let relation = self.register()?;
         self.world.storage.flush()?;
         if !self.world.contains(source) {
             return Err(NoSuchEntity { entity: source }.into());
@@ -147,7 +163,7 @@ impl<R: Relation> RelationsMut<'_, R> {
     /// Those of `spawn`, and [`StructuralError::Duplicate`].
     #[inline]
     pub fn try_spawn<B: Bundle>(&mut self, target: Entity, bundle: B) -> Result<Entity, StructuralError> {
-        let relation = register::<R>(self.world)?;
+        let relation = self.register()?;
         let storage = &mut self.world.storage;
         storage.flush()?;
         if !storage.contains(target) {
@@ -198,7 +214,7 @@ impl<R: Relation> RelationsMut<'_, R> {
         target: Entity,
         mut compare: impl FnMut(D::Item<'_>, D::Item<'_>) -> Ordering,
     ) -> Result<(), RelationError> {
-        let relation = register::<R>(self.world)?;
+        let relation = self.register()?;
         self.world.storage.flush()?;
         if !self.world.contains(target) {
             return Err(NoSuchEntity { entity: target }.into());

@@ -2,7 +2,7 @@
 #![allow(unsafe_code)]
 
 use super::{LinearStorage, SparseStorage, SparseStorages, Store};
-use crate::change_detection::{AtomicTicks, Clock, Tick};
+use crate::change_detection::Tick;
 use crate::links::{Link, LinkStore, LinkView, NONE, RelationInfo};
 use phalanx_store::AllocError;
 
@@ -18,7 +18,6 @@ pub(crate) struct LinkRecords<'a> {
 /// The records of a relation, for writing.
 pub(crate) struct LinkRecordsMut<'a> {
     linear: &'a mut LinearStorage,
-    clock: &'a Clock,
     /// Whether sources are extra rows.
     has_rows: bool,
 }
@@ -77,7 +76,9 @@ impl SparseStorages {
     pub(crate) fn links_mut(&mut self, storage_id: u32) -> LinkRecordsMut<'_> {
         let SparseStorages { storages, clock, link_changes, .. } = self;
         *link_changes += 1;
-        LinkRecordsMut::new(&mut storages[storage_id as usize], clock)
+        let links = LinkRecordsMut::new(&mut storages[storage_id as usize]);
+        links.linear.values().set_column_tick(clock);
+        links
     }
 
     /// Returns a copy of the storage of a relation without links of slots that are not kept, and the number of those links.
@@ -99,14 +100,14 @@ impl SparseStorages {
         cut.extend(links.slots().filter(leads_out));
         // The deepest first, so that each depth is set once.
         cut.sort_unstable_by_key(|slot| (core::cmp::Reverse(links.get(*slot).depth), *slot));
-        let mut pruned = LinkRecordsMut::new(&mut copy, &self.clock);
+        let mut pruned = LinkRecordsMut::new(&mut copy);
         cut.iter().for_each(|slot| pruned.unlink(*slot));
         Ok((copy, cut.len()))
     }
 
     /// Reserves capacity for the record of a slot. Records may move even if this fails.
     pub(crate) fn try_reserve_link(&mut self, storage_id: u32, slot: u32) -> Result<(), AllocError> {
-        self.links_mut(storage_id).linear.try_cover(slot)
+        LinkRecordsMut::new(&mut self.storages[storage_id as usize]).linear.try_cover(slot)
     }
 }
 
@@ -136,11 +137,9 @@ impl<'a> LinkRecords<'a> {
         Some(at as u32 * 64 + word.trailing_zeros())
     }
 
-    /// Returns when the target of a slot changed last, if the slot has a record.
-    pub(crate) fn changed(self, slot: u32) -> Option<Tick> {
-        let linear = self.linear.filter(|linear| linear.has(slot))?;
-        // SAFETY: the slot has a value.
-        unsafe { linear.values().ticks(slot) }.map(|ticks| ticks.changed())
+    /// Returns when a link changed last, or `None` if the world does not know the relation.
+    pub(crate) fn changed(self) -> Option<Tick> {
+        self.linear.and_then(|linear| linear.values().column_tick())
     }
 }
 
@@ -182,10 +181,13 @@ impl LinkStore for LinkRecordsMut<'_> {
     }
 
     #[inline(always)]
-    fn set_changed(&mut self, slot: u32) {
+    fn update_source(&mut self, slot: u32, change: impl FnOnce(&mut Link)) {
         if self.linear.has(slot) {
-            // SAFETY: the slot has a value.
-            unsafe { self.linear.values().ticks(slot) }.inspect(|ticks| ticks.set_changed(self.clock.now()));
+            // SAFETY: the storage is that of a relation, and the slot has a record. The storage is borrowed exclusively.
+            unsafe {
+                change(&mut *self.linear.values().at(slot).cast::<Link>());
+                self.linear.values().mark_dirty(slot);
+            }
         }
     }
 }
@@ -197,11 +199,17 @@ impl<'a> LinkRecordsMut<'a> {
     ///
     /// Panics if it is not the storage of a relation.
     #[inline]
-    fn new(storage: &'a mut SparseStorage, clock: &'a Clock) -> LinkRecordsMut<'a> {
+    fn new(storage: &'a mut SparseStorage) -> LinkRecordsMut<'a> {
         match (&mut storage.store, &storage.relation) {
-            (Store::Linear(linear), Some(relation)) => LinkRecordsMut { linear, clock, has_rows: relation.has_rows },
+            (Store::Linear(linear), Some(relation)) => LinkRecordsMut { linear, has_rows: relation.has_rows },
             _ => unreachable!("the storage of a relation"),
         }
+    }
+
+    /// Removes the record of a slot. Its links must be those of slots that are removed, too.
+    #[inline]
+    pub(crate) fn remove(&mut self, slot: u32) {
+        self.linear.set_present(slot, false);
     }
 
     /// Removes all records.
@@ -222,14 +230,8 @@ impl<'a> LinkRecordsMut<'a> {
     #[inline]
     fn add(&mut self, slot: u32) {
         assert!(self.linear.covers(slot), "the capacity for a record is reserved");
-        // SAFETY: the slot is covered, so that its row is below the capacity of all lanes. The first has the records, the second
-        // the ticks.
-        unsafe {
-            self.linear.values().at(slot).cast::<Link>().write(Link::EMPTY);
-            if let [_, ticks] = self.linear.values().lanes() {
-                ticks.row(slot).cast::<AtomicTicks>().write(AtomicTicks::new(self.clock.now()));
-            }
-        }
+        // SAFETY: the slot is covered, so that its row is below the capacity of the lane of records.
+        unsafe { self.linear.values().at(slot).cast::<Link>().write(Link::EMPTY) };
         self.linear.set_present(slot, true);
     }
 }

@@ -2,7 +2,9 @@
 #![allow(unsafe_code)]
 
 use crate::alloc::try_vec;
-use crate::change_detection::{AtomicTicks, Clock, ComponentTicks, Track, set_column_tick, ticks_at};
+use crate::change_detection::{
+    AtomicTicks, Clock, ComponentTicks, RunTicks, Tick, Track, column_tick, set_column_tick, ticks_at,
+};
 use crate::component::{Cloning, ComponentInfo, DropFn};
 use crate::storage::table::ALIGNED_FOR_ALL;
 use core::alloc::Layout;
@@ -157,13 +159,19 @@ impl Values {
         }
     }
 
+    /// Returns the change tick of the column, if the component is tracked by columns.
+    pub(crate) fn column_tick(&self) -> Option<Tick> {
+        let lane = self.lanes.last().filter(|_| self.track == Track::Column)?;
+        Some(column_tick(lane, RunTicks::READ))
+    }
+
     /// Returns the change ticks of a row, if the component is tracked by rows.
     ///
     /// # Safety
     ///
     /// The row is initialised.
     #[inline(always)]
-    pub(super) unsafe fn ticks(&self, row: u32) -> Option<&AtomicTicks> {
+    unsafe fn row_ticks(&self, row: u32) -> Option<&AtomicTicks> {
         // SAFETY: the lane after the values has the ticks. The row is initialised, by the caller's contract.
         (self.track == Track::Row).then(|| unsafe { ticks_at(&self.lanes[1], row as usize) })
     }
@@ -176,7 +184,7 @@ impl Values {
     pub(crate) unsafe fn set_added_ticks(&self, row: u32, clock: &Clock) {
         self.set_column_tick(clock);
         // SAFETY: the row is initialised, by the caller's contract.
-        unsafe { self.ticks(row) }.inspect(|ticks| ticks.set(ComponentTicks::new(clock.now())));
+        unsafe { self.row_ticks(row) }.inspect(|ticks| ticks.set(ComponentTicks::new(clock.now())));
     }
 
     /// Copies the tick of addition to a row from the row of the value that it replaces.
@@ -188,7 +196,7 @@ impl Values {
     pub(crate) unsafe fn keep_added(&self, row: u32, old: u32) {
         // SAFETY: both rows are initialised, by the caller's contract.
         unsafe {
-            if let (Some(ticks), Some(old)) = (self.ticks(row), self.ticks(old)) {
+            if let (Some(ticks), Some(old)) = (self.row_ticks(row), self.row_ticks(old)) {
                 ticks.set_added(old.added());
             }
         }

@@ -174,6 +174,10 @@ impl World {
             }
             _ => entities,
         };
+        if has_relations && !self.storage.journal.is_active() && self.storage.can_discard(entities) {
+            self.storage.discard_entities(entities, set.tree());
+            return Ok(entities.len() - related);
+        }
         let (mut count, mut entries) = (0, 0);
         for (_, row) in entities.iter().flat_map(|entity| self.rows(*entity)).flatten() {
             count += 1;

@@ -1,0 +1,423 @@
+//! The cost of links and of values that are computed from those of parents, against hand-written structures; every target with
+//! its figure.
+//!
+//! `cargo bench -p phalanx --bench relations [-- --only WORD] [--seconds S]`. Ratios of minima over many interleaved rounds.
+#![allow(missing_docs)]
+
+use phalanx::relation::{Cascade, ChildOf};
+use phalanx::{Component, Entity, World};
+use phalanx_testkit::Rng;
+use phalanx_testkit::bench::Bound::Within;
+use phalanx_testkit::bench::{self, Build, Case, Target, Workload, mix, target, time};
+use std::hint::black_box;
+use std::time::Duration;
+
+const CHILDREN: usize = 10_000;
+const PARENTS: usize = 100;
+const SPAWN: &str = "spawn 10,000 children of 100 parents";
+const REPARENT: &str = "reparent random leaves of 10,000";
+const DESPAWN: &str = "despawn one of many children";
+const TREES: &str = "despawn 1,000 trees of 100";
+const TRANSFORMS: &str = "transforms of 51,696 nodes";
+const MOVED: &str = "transforms, 1 % moved";
+
+const TARGETS: &[Target] = &[
+    target(SPAWN, "children", &["plain spawn"], Within(1.5)),
+    target(REPARENT, "phalanx", &["intrusive lists"], Within(1.6)),
+    target(DESPAWN, "of 1,000,000", &["plain despawn"], Within(2.0)),
+    target(TREES, "trees", &["by list"], Within(1.3)),
+    target(TRANSFORMS, "grouped pools", &["sorted arrays"], Within(1.15)),
+    target(TRANSFORMS, "tables", &["sorted arrays"], Within(2.0)),
+    target(MOVED, "grouped pools", &["one pass over bits"], Within(1.5)),
+];
+
+#[derive(Clone, Copy, Component)]
+#[expect(dead_code, reason = "it is only carried along")]
+struct Body([f32; 4]);
+
+fn case(label: &'static str, run: impl FnMut(bool) -> (f64, u64) + 'static) -> Case {
+    Case::new(label, run)
+}
+
+fn spawn() -> Workload {
+    let plain = || {
+        let mut world = World::new();
+        case("plain spawn", move |_| {
+            world.clear();
+            for n in 0..PARENTS {
+                world.spawn(Body([n as f32; 4]));
+            }
+            let (ns, ()) = time(|| {
+                for n in 0..CHILDREN {
+                    black_box(world.spawn(Body([n as f32; 4])));
+                }
+            });
+            (ns, world.len() as u64)
+        })
+    };
+    let children = || {
+        let mut world = World::new();
+        case("children", move |_| {
+            world.clear();
+            let parents: Vec<Entity> = (0..PARENTS).map(|n| world.spawn(Body([n as f32; 4]))).collect();
+            let (ns, ()) = time(|| {
+                let mut tree = world.relations_mut::<ChildOf>();
+                for n in 0..CHILDREN {
+                    black_box(tree.spawn(parents[n % PARENTS], Body([n as f32; 4])).unwrap());
+                }
+            });
+            (ns, world.len() as u64)
+        })
+    };
+    Workload { name: SPAWN, ops: CHILDREN as f64, build: vec![Box::new(plain) as Build, Box::new(children)] }
+}
+
+/// The record of a hand-written tree.
+#[derive(Clone, Copy)]
+struct Hand {
+    parent: u32,
+    prev: u32,
+    next: u32,
+    first: u32,
+    last: u32,
+}
+
+const NONE: u32 = u32::MAX;
+
+fn hand_move(nodes: &mut [Hand], child: u32, parent: u32) {
+    let Hand { parent: old, prev, next, .. } = nodes[child as usize];
+    match prev {
+        NONE => nodes[old as usize].first = next,
+        prev => nodes[prev as usize].next = next,
+    }
+    match next {
+        NONE => nodes[old as usize].last = prev,
+        next => nodes[next as usize].prev = prev,
+    }
+    let last = nodes[parent as usize].last;
+    match last {
+        NONE => nodes[parent as usize].first = child,
+        last => nodes[last as usize].next = child,
+    }
+    nodes[parent as usize].last = child;
+    let node = &mut nodes[child as usize];
+    (node.parent, node.prev, node.next) = (parent, last, NONE);
+}
+
+fn moves(seed: u64) -> Vec<(u32, u32)> {
+    let mut rng = Rng::new(seed);
+    (0..CHILDREN).map(|_| (rng.below(CHILDREN) as u32, rng.below(PARENTS) as u32)).collect()
+}
+
+fn reparent() -> Workload {
+    let by_hand = || {
+        let mut nodes =
+            vec![Hand { parent: NONE, prev: NONE, next: NONE, first: NONE, last: NONE }; PARENTS + CHILDREN];
+        for n in 0..CHILDREN as u32 {
+            let (child, parent) = (PARENTS as u32 + n, n % PARENTS as u32);
+            let last = nodes[parent as usize].last;
+            match last {
+                NONE => nodes[parent as usize].first = child,
+                last => nodes[last as usize].next = child,
+            }
+            nodes[parent as usize].last = child;
+            nodes[child as usize].prev = last;
+            nodes[child as usize].parent = parent;
+        }
+        let moves = moves(7);
+        case("intrusive lists", move |digest| {
+            let (ns, ()) = time(|| {
+                for &(child, parent) in &moves {
+                    let child = child + PARENTS as u32;
+                    if nodes[child as usize].parent != parent {
+                        hand_move(&mut nodes, child, parent);
+                    }
+                }
+            });
+            let sum = |node: &Hand| mix(u64::from(node.parent.wrapping_add(1)));
+            (ns, if digest { nodes.iter().skip(PARENTS).map(sum).fold(0, u64::wrapping_add) } else { 0 })
+        })
+    };
+    let ours = || {
+        let mut world = World::new();
+        let parents: Vec<Entity> = (0..PARENTS).map(|_| world.spawn_empty()).collect();
+        let children: Vec<Entity> =
+            (0..CHILDREN).map(|n| world.relations_mut::<ChildOf>().spawn(parents[n % PARENTS], ()).unwrap()).collect();
+        let moves = moves(7);
+        case("phalanx", move |digest| {
+            let (ns, ()) = time(|| {
+                let mut tree = world.relations_mut::<ChildOf>();
+                for &(child, parent) in &moves {
+                    tree.link(children[child as usize], parents[parent as usize]).unwrap();
+                }
+            });
+            let tree = world.relations::<ChildOf>();
+            let sum = |child: &Entity| mix(u64::from(tree.parent(*child).unwrap().index() + 1));
+            (ns, if digest { children.iter().map(sum).fold(0, u64::wrapping_add) } else { 0 })
+        })
+    };
+    Workload { name: REPARENT, ops: CHILDREN as f64, build: vec![Box::new(by_hand) as Build, Box::new(ours)] }
+}
+
+fn despawn_one() -> Workload {
+    /// Despawns a thousand entities out of the middle.
+    fn of(label: &'static str, count: usize, is_child: bool) -> Build {
+        Box::new(move || {
+            case(label, move |_| {
+                let mut world = World::new();
+                let parent = world.spawn_empty();
+                let body = Body([0.0; 4]);
+                let spawn = |world: &mut World| match is_child {
+                    true => world.relations_mut::<ChildOf>().spawn(parent, body).unwrap(),
+                    false => world.spawn(body),
+                };
+                let entities: Vec<Entity> = (0..count).map(|_| spawn(&mut world)).collect();
+                let mut rng = Rng::new(3);
+                let mut victims: Vec<Entity> =
+                    (0..1_000).map(|n| entities[(n * count / 1_000) + rng.below(count / 1_000)]).collect();
+                for at in (1..victims.len()).rev() {
+                    victims.swap(at, rng.below(at + 1));
+                }
+                let (ns, ()) = time(|| victims.iter().for_each(|victim| world.despawn(*victim).unwrap()));
+                (ns, 0)
+            })
+        })
+    }
+    let build =
+        vec![of("plain despawn", 1_000_000, false), of("of 10,000", 10_000, true), of("of 1,000,000", 1_000_000, true)];
+    Workload { name: DESPAWN, ops: 1_000.0, build }
+}
+
+fn trees() -> Workload {
+    fn of(label: &'static str, is_tree: bool) -> Build {
+        Box::new(move || {
+            let mut world = World::new();
+            case(label, move |_| {
+                world.clear();
+                let (mut roots, mut all) = (Vec::new(), Vec::new());
+                for _ in 0..1_000 {
+                    let root = world.spawn(Body([0.0; 4]));
+                    let mut nodes = vec![root];
+                    for n in 0..99_usize {
+                        let parent = nodes[n / 4];
+                        nodes.push(match is_tree {
+                            true => world.relations_mut::<ChildOf>().spawn(parent, Body([1.0; 4])).unwrap(),
+                            false => world.spawn(Body([1.0; 4])),
+                        });
+                    }
+                    roots.push(root);
+                    all.extend(nodes.iter().rev());
+                }
+                let (ns, ()) = match is_tree {
+                    true => time(|| roots.iter().for_each(|root| world.despawn(*root).unwrap())),
+                    false => time(|| all.iter().for_each(|entity| world.despawn(*entity).unwrap())),
+                };
+                (ns, world.len() as u64)
+            })
+        })
+    }
+    Workload { name: TREES, ops: 100_000.0, build: vec![of("by list", false), of("trees", true)] }
+}
+
+/// A 3 × 4 matrix, by columns.
+type Matrix = [[f32; 3]; 4];
+
+#[inline(always)]
+fn multiply(a: &Matrix, b: &Matrix) -> Matrix {
+    let mut product = [[0.0; 3]; 4];
+    for (column, of) in product.iter_mut().zip(b) {
+        for (row, value) in column.iter_mut().enumerate() {
+            *value = a[0][row] * of[0] + a[1][row] * of[1] + a[2][row] * of[2];
+        }
+    }
+    for row in 0..3 {
+        product[3][row] += a[3][row];
+    }
+    product
+}
+
+fn local(n: usize) -> Matrix {
+    let x = (n % 17) as f32 * 0.01;
+    [[1.0, x, 0.0], [-x, 1.0, 0.0], [0.0, 0.0, 1.0], [x, 1.0, -x]]
+}
+
+/// The parents of 48 trees with a fan-out of 4, 4, 3, 3, 2 and 2, by depth.
+fn shape() -> Vec<Option<usize>> {
+    let mut parents = vec![None; 48];
+    let mut level = 0..48;
+    for fan_out in [4, 4, 3, 3, 2, 2] {
+        let start = parents.len();
+        for parent in level {
+            parents.extend((0..fan_out).map(|_| Some(parent)));
+        }
+        level = start..parents.len();
+    }
+    parents
+}
+
+macro_rules! transforms {
+    ($($module:ident: $layout:literal;)*) => { $(
+        mod $module {
+            use super::*;
+
+            #[derive(Clone, Copy, Component)]
+            #[component(layout = $layout)]
+            pub(super) struct Local(pub(super) Matrix);
+            #[derive(Clone, Copy, Component)]
+            #[component(layout = $layout, track = "row")]
+            pub(super) struct Watched(pub(super) Matrix);
+            #[derive(Clone, Copy, Component)]
+            #[component(layout = $layout)]
+            pub(super) struct Global(pub(super) Matrix);
+
+            pub(super) fn tree<L: Component>(new: fn(Matrix) -> L) -> (World, Vec<Entity>) {
+                let mut world = World::new();
+                let mut entities: Vec<Entity> = Vec::new();
+                for (n, parent) in shape().into_iter().enumerate() {
+                    let bundle = (new(local(n)), Global([[0.0; 3]; 4]));
+                    entities.push(match parent {
+                        None => world.spawn(bundle),
+                        Some(parent) => world.relations_mut::<ChildOf>().spawn(entities[parent], bundle).unwrap(),
+                    });
+                }
+                (world, entities)
+            }
+
+            pub(super) fn full(label: &'static str, setup: fn(&mut World)) -> Build {
+                Box::new(move || {
+                    let (mut world, entities) = tree(Local);
+                    setup(&mut world);
+                    let mut cascade = Cascade::<ChildOf, Local, Global>::new();
+                    case(label, move |digest| {
+                        let (ns, ()) = time(|| {
+                            cascade.propagate(&mut world, |parent, local, own| {
+                                own.0 = parent.map_or(local.0, |parent| multiply(&parent.0, &local.0));
+                            });
+                        });
+                        let of = |entity: &Entity| digest_of(&world.get::<Global>(*entity).unwrap().0);
+                        (ns, if digest { entities.iter().map(of).fold(0, u64::wrapping_add) } else { 0 })
+                    })
+                })
+            }
+
+            #[allow(dead_code)]
+            pub(super) fn moved(label: &'static str, setup: fn(&mut World)) -> Build {
+                Box::new(move || {
+                    let (mut world, entities) = tree(Watched);
+                    setup(&mut world);
+                    let mut cascade = Cascade::<ChildOf, Watched, Global>::new();
+                    let victims = moved_leaves();
+                    case(label, move |_| {
+                        for victim in &victims {
+                            world.get_mut::<Watched>(entities[*victim]).unwrap().0[3][0] += 1.0;
+                        }
+                        let (ns, count) = time(|| {
+                            cascade.propagate_changed(&mut world, |parent, local, own| {
+                                own.0 = parent.map_or(local.0, |parent| multiply(&parent.0, &local.0));
+                            })
+                        });
+                        black_box(count);
+                        (ns, 0)
+                    })
+                })
+            }
+        }
+    )* };
+}
+
+transforms! {
+    table: "table";
+    pool: "pool";
+}
+
+fn digest_of(matrix: &Matrix) -> u64 {
+    matrix.iter().flatten().map(|value| mix(u64::from(value.to_bits()))).fold(0, u64::wrapping_add)
+}
+
+/// One in a hundred of the leaves.
+fn moved_leaves() -> Vec<usize> {
+    let count = shape().len();
+    (count / 2..count).step_by(50).collect()
+}
+
+fn sorted_arrays() -> Build {
+    Box::new(|| {
+        let parents: Vec<u32> = shape().into_iter().map(|parent| parent.map_or(NONE, |parent| parent as u32)).collect();
+        let locals: Vec<Matrix> = (0..parents.len()).map(local).collect();
+        let mut globals: Vec<Matrix> = vec![[[0.0; 3]; 4]; parents.len()];
+        case("sorted arrays", move |digest| {
+            let (ns, ()) = time(|| {
+                for (node, (&parent, local)) in parents.iter().zip(&locals).enumerate() {
+                    globals[node] = match parent {
+                        NONE => *local,
+                        parent => multiply(&globals[parent as usize], local),
+                    };
+                }
+            });
+            (ns, if digest { globals.iter().map(digest_of).fold(0, u64::wrapping_add) } else { 0 })
+        })
+    })
+}
+
+fn one_pass() -> Build {
+    Box::new(|| {
+        let parents: Vec<u32> = shape().into_iter().map(|parent| parent.map_or(NONE, |parent| parent as u32)).collect();
+        let mut locals: Vec<Matrix> = (0..parents.len()).map(local).collect();
+        let mut globals: Vec<Matrix> = vec![[[0.0; 3]; 4]; parents.len()];
+        let (victims, mut dirty) = (moved_leaves(), vec![true; parents.len()]);
+        case("one pass over bits", move |_| {
+            for victim in &victims {
+                locals[*victim][3][0] += 1.0;
+                dirty[*victim] = true;
+            }
+            let (ns, ()) = time(|| {
+                for (node, (&parent, local)) in parents.iter().zip(&locals).enumerate() {
+                    if dirty[node] || parent != NONE && dirty[parent as usize] {
+                        dirty[node] = true;
+                        globals[node] = match parent {
+                            NONE => *local,
+                            parent => multiply(&globals[parent as usize], local),
+                        };
+                    }
+                }
+                dirty.fill(false);
+            });
+            (ns, 0)
+        })
+    })
+}
+
+fn transforms() -> Workload {
+    let group = |world: &mut World| _ = Cascade::<ChildOf, pool::Local, pool::Global>::group(world).unwrap();
+    let build = vec![
+        sorted_arrays(),
+        pool::full("grouped pools", group),
+        pool::full("pools", |_| ()),
+        table::full("tables", |_| ()),
+    ];
+    Workload { name: TRANSFORMS, ops: shape().len() as f64, build }
+}
+
+fn moved() -> Workload {
+    let group = |world: &mut World| _ = Cascade::<ChildOf, pool::Watched, pool::Global>::group(world).unwrap();
+    let build = vec![one_pass(), pool::moved("grouped pools", group), table::moved("tables", |_| ())];
+    Workload { name: MOVED, ops: shape().len() as f64, build }
+}
+
+fn main() {
+    bench::settle_allocator();
+    let args: Vec<String> = std::env::args().collect();
+    let after = |flag: &str| args.iter().position(|a| a == flag).and_then(|at| args.get(at + 1));
+    let only = after("--only");
+    let seconds: f64 = after("--seconds").and_then(|s| s.parse().ok()).unwrap_or(3.0);
+    let mut figures = Vec::new();
+    for make in [spawn, reparent, despawn_one, trees, transforms, moved] {
+        let workload = make();
+        if only.is_none_or(|word| workload.name.contains(word.as_str())) {
+            let f = bench::run(&workload, Duration::from_secs_f64(seconds));
+            f.print();
+            figures.push(f);
+        }
+    }
+    bench::print_targets(TARGETS, &figures);
+}
