@@ -105,13 +105,14 @@ impl LinkView for PendingLinks<'_> {
 }
 
 impl LinkStore for PendingLinks<'_> {
-    fn update(&mut self, slot: u32, change: impl FnOnce(&mut Link)) {
+    fn update<T>(&mut self, slot: u32, change: impl FnOnce(&mut Link) -> T) -> T {
         let mut link = self.get(slot);
-        change(&mut link);
+        let result = change(&mut link);
         let LinkOverlay { records, segment, error } = &mut *self.overlay;
         match try_reserve_map(records, 1) {
             Ok(()) => drop(records.insert((self.relation, slot), (*segment, link))),
             Err(failed) => *error = Some(failed),
         }
+        result
     }
 }

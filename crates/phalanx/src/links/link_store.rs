@@ -52,7 +52,7 @@ pub(crate) trait LinkView {
 pub(crate) trait LinkStore: LinkView {
     /// Changes the record of a slot. It is added if there is none, and removed if it is empty then. Capacity for it is reserved
     /// before.
-    fn update(&mut self, slot: u32, change: impl FnOnce(&mut Link));
+    fn update<T>(&mut self, slot: u32, change: impl FnOnce(&mut Link) -> T) -> T;
 
     /// Changes the record of a slot that has a target, and keeps it.
     fn update_source(&mut self, slot: u32, change: impl FnOnce(&mut Link)) {
@@ -89,27 +89,26 @@ pub(crate) trait LinkStore: LinkView {
     #[inline]
     fn link(&mut self, source: u32, target: u32, before: Option<u32>, is_tree: bool) {
         let own = self.take_out(source);
-        let above = self.get(target);
-        let (prev, next) = match before {
-            None => (above.last, NONE),
-            Some(next) => (self.get(next).prev, next),
-        };
+        let next = before.unwrap_or(NONE);
+        let mut prev = before.map_or(NONE, |before| self.get(before).prev);
+        let above = self.update(target, |link| {
+            if next == NONE {
+                prev = link.last;
+                link.last = source;
+            }
+            if prev == NONE {
+                link.first = source;
+            }
+            link.count += 1;
+            link.depth
+        });
         if prev != NONE {
             self.update_source(prev, |link| link.next = source);
         }
         if next != NONE {
             self.update_source(next, |link| link.prev = source);
         }
-        self.update(target, |link| {
-            if prev == NONE {
-                link.first = source;
-            }
-            if next == NONE {
-                link.last = source;
-            }
-            link.count += 1;
-        });
-        let depth = if is_tree { above.depth + 1 } else { 0 };
+        let depth = if is_tree { above + 1 } else { 0 };
         if own.first != NONE {
             self.set_depth(source, depth);
         }

@@ -39,8 +39,8 @@ impl Storage {
     /// Both are alive, and the link makes no cycle in a tree.
     #[inline]
     pub(crate) fn link(&mut self, _: Reserved, relation: u32, source: Entity, target: u32, before: Option<u32>) {
-        let is_tree = self.sparse.get(relation).relation.is_some_and(|relation| relation.is_tree());
         let mut links = self.sparse.links_mut(relation);
+        let is_tree = links.is_tree();
         let old = links.get(source.index()).target;
         links.link(source.index(), target, before, is_tree);
         if old != target {

@@ -20,6 +20,7 @@ pub(crate) struct LinkRecordsMut<'a> {
     linear: &'a mut LinearStorage,
     /// Whether sources are extra rows.
     has_rows: bool,
+    is_tree: bool,
 }
 
 impl SparseStorages {
@@ -111,12 +112,23 @@ impl SparseStorages {
     }
 }
 
+/// Returns the address of the record of a slot.
+///
+/// # Safety
+///
+/// The storage is that of a relation, and the slot is covered.
+#[inline(always)]
+unsafe fn record_ptr(linear: &LinearStorage, slot: u32) -> *mut Link {
+    // SAFETY: the first lane is an array of records, and the slot is below its capacity.
+    unsafe { (*linear.values().lane()).ptr().cast::<Link>().as_ptr().add(slot as usize) }
+}
+
 /// Returns the record of a slot in the storage of a relation.
 #[inline(always)]
 fn record(linear: &LinearStorage, slot: u32) -> Link {
     match linear.has(slot) {
         // SAFETY: the storage is that of a relation, whose first lane has a record for each slot with a value.
-        true => unsafe { linear.values().at(slot).cast::<Link>().read() },
+        true => unsafe { record_ptr(linear, slot).read() },
         false => Link::EMPTY,
     }
 }
@@ -159,25 +171,26 @@ impl LinkView for LinkRecordsMut<'_> {
 
 impl LinkStore for LinkRecordsMut<'_> {
     #[inline(always)]
-    fn update(&mut self, slot: u32, change: impl FnOnce(&mut Link)) {
+    fn update<T>(&mut self, slot: u32, change: impl FnOnce(&mut Link) -> T) -> T {
         if !self.linear.has(slot) {
             self.add(slot);
         }
         // SAFETY: the storage is that of a relation, and the slot has a record. The storage is borrowed exclusively.
-        let (had_target, link) = unsafe {
-            let link = &mut *self.linear.values().at(slot).cast::<Link>();
+        let (result, is_empty) = unsafe {
+            let link = &mut *record_ptr(self.linear, slot);
             let had_target = link.target != NONE;
-            change(link);
+            let result = change(link);
+            if self.has_rows {
+                let rows = i32::from(link.target != NONE) - i32::from(had_target);
+                self.linear.extra_rows = self.linear.extra_rows.wrapping_add_signed(rows);
+            }
             self.linear.values().mark_dirty(slot);
-            (had_target, *link)
+            (result, link.is_empty())
         };
-        if self.has_rows {
-            let rows = i32::from(link.target != NONE) - i32::from(had_target);
-            self.linear.extra_rows = self.linear.extra_rows.wrapping_add_signed(rows);
+        if is_empty {
+            self.remove(slot);
         }
-        if link.is_empty() {
-            self.linear.set_present(slot, false);
-        }
+        result
     }
 
     #[inline(always)]
@@ -185,7 +198,7 @@ impl LinkStore for LinkRecordsMut<'_> {
         if self.linear.has(slot) {
             // SAFETY: the storage is that of a relation, and the slot has a record. The storage is borrowed exclusively.
             unsafe {
-                change(&mut *self.linear.values().at(slot).cast::<Link>());
+                change(&mut *record_ptr(self.linear, slot));
                 self.linear.values().mark_dirty(slot);
             }
         }
@@ -201,13 +214,20 @@ impl<'a> LinkRecordsMut<'a> {
     #[inline]
     fn new(storage: &'a mut SparseStorage) -> LinkRecordsMut<'a> {
         match (&mut storage.store, &storage.relation) {
-            (Store::Linear(linear), Some(relation)) => LinkRecordsMut { linear, has_rows: relation.has_rows },
+            (Store::Linear(linear), Some(relation)) => {
+                LinkRecordsMut { linear, has_rows: relation.has_rows, is_tree: relation.is_tree() }
+            }
             _ => unreachable!("the storage of a relation"),
         }
     }
 
+    /// Returns `true` if the relation is a tree.
+    pub(crate) fn is_tree(&self) -> bool {
+        self.is_tree
+    }
+
     /// Removes the record of a slot. Its links must be those of slots that are removed, too.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn remove(&mut self, slot: u32) {
         self.linear.set_present(slot, false);
     }
