@@ -5,7 +5,7 @@
 //! | [`Component`](macro@Component) | a component of a world | `#[component(layout, track, clone, plain, entities, crate)]` |
 //! | [`Bundle`](macro@Bundle) | several components, inserted together | `#[bundle(crate)]` |
 //! | [`QueryData`](macro@QueryData) | a query with named fields | `#[query(crate)]` |
-//! | [`Relation`](macro@Relation) | links between entities | `#[relation(tree, one_to_one, one_to_many, on_despawn, no_clone, crate)]` |
+//! | [`Relation`](macro@Relation) | links between entities | `#[relation(tree, one_to_one, one_to_many, many_to_many, symmetric, on_despawn, no_clone, crate)]` |
 //! | [`Event`](macro@Event) | values that are sent and read | `#[event(clone, plain, max, crate)]` |
 //! | [`SystemParam`](macro@SystemParam) | several parameters of a system | `#[system_param(crate)]` |
 //! | [`MapEntities`](macro@MapEntities) | access to the entities inside of a value | `#[entities(skip, crate)]` |
@@ -241,6 +241,9 @@ pub fn event(input: TokenStream) -> TokenStream {
 /// - `#[relation(tree)]`: a source has one target, and there are no cycles. Also implements `TreeRelation`.
 /// - `#[relation(one_to_one)]`: a source has one target, and a target has one source.
 /// - `#[relation(one_to_many)]` (default): a source has one target, and a target has any number of sources.
+/// - `#[relation(many_to_many)]`: a source has any number of targets, and each link has the data of the type, which is also a
+///   `Component`. Implements `ManyToMany` instead of `Relation`.
+/// - `#[relation(symmetric)]`: the same, and a link leads both ways.
 /// - `#[relation(on_despawn = "unlink")]`: what happens to the sources of a target that is despawned. Also `"despawn"`,
 ///   `"reparent"` and `"refuse"`.
 /// - `#[relation(no_clone)]`: clones of a source are not linked.

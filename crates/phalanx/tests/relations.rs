@@ -127,3 +127,66 @@ fn a_chain_of_a_million_needs_no_stack() {
     clone.despawn(root).unwrap();
     assert!(clone.is_empty());
 }
+
+#[derive(Component, Relation, Clone, Debug, PartialEq)]
+#[relation(many_to_many)]
+#[component(clone)]
+struct Owns {
+    count: u32,
+}
+
+#[derive(Component, Relation)]
+#[relation(symmetric, on_despawn = "refuse")]
+struct Tied;
+
+#[test]
+fn links_of_many_to_many_have_data() {
+    let mut world = World::new();
+    let [ann, bob] = [(); 2].map(|()| world.spawn_empty());
+    let [sword, gold] = [(); 2].map(|()| world.spawn_empty());
+    let mut owns = world.links_mut::<Owns>();
+    let of_sword = owns.link(ann, sword, Owns { count: 1 }).unwrap();
+    owns.link(ann, gold, Owns { count: 30 }).unwrap();
+    let of_bob = owns.link(bob, gold, Owns { count: 5 }).unwrap();
+    // A second link replaces the data.
+    assert_eq!(owns.link(ann, sword, Owns { count: 2 }).unwrap(), of_sword);
+    assert!(matches!(owns.link(ann, ann, Owns { count: 2 }), Err(StructuralError::Relation(RelationError::Cycle { .. }))));
+    world.validate().unwrap();
+    let owns = world.links::<Owns>();
+    assert!(owns.targets(ann).map(|(item, _)| item).eq([sword, gold]));
+    assert!(owns.sources(gold).map(|(owner, _)| owner).eq([ann, bob]));
+    assert_eq!(owns.find(bob, gold), Some(of_bob));
+    assert_eq!((owns.find(gold, bob), owns.find(bob, sword)), (None, None));
+    assert_eq!(owns.ends(of_bob), Some((bob, gold)));
+    assert_eq!(world.get::<Owns>(of_sword).unwrap(), &Owns { count: 2 });
+    assert_eq!(world.query::<&Owns>().iter().map(|owns| owns.count).sum::<u32>(), 37);
+    // A clone has the same links.
+    let clone = world.try_clone().unwrap();
+    assert!(clone.links::<Owns>().targets(ann).eq(world.links::<Owns>().targets(ann)));
+    assert!(world.links_mut::<Owns>().unlink(ann, gold).unwrap());
+    assert!(!world.links_mut::<Owns>().unlink(ann, gold).unwrap());
+    // A link is despawned with either end.
+    world.despawn(bob).unwrap();
+    assert!(!world.contains(of_bob));
+    world.despawn(sword).unwrap();
+    assert_eq!(world.len(), 2);
+    world.validate().unwrap();
+    let mut commands = CommandBuffer::new();
+    let link = commands.link_with(&world, ann, gold, Owns { count: 1 });
+    commands.despawn(gold);
+    commands.try_apply(&mut world).unwrap();
+    assert!(!world.contains(link) && world.contains(ann));
+    world.validate().unwrap();
+}
+
+#[test]
+fn what_is_tied_is_not_despawned() {
+    let mut world = World::new();
+    let [a, b] = [(); 2].map(|()| world.spawn_empty());
+    world.links_mut::<Tied>().link(a, b, Tied).unwrap();
+    assert!(world.try_despawn(a).is_err() && world.try_despawn(b).is_err());
+    assert!(world.links_mut::<Tied>().unlink(b, a).unwrap());
+    world.despawn(a).unwrap();
+    world.despawn(b).unwrap();
+    assert!(world.is_empty());
+}

@@ -9,8 +9,6 @@ pub enum RelationKind {
     OneToOne,
     /// A source has one target, and a target has any number of sources, in order.
     OneToMany,
-    /// A source has any number of targets, and a target has any number of sources.
-    ManyToMany,
 }
 
 /// What happens to the sources of a target that is despawned.
@@ -32,8 +30,6 @@ pub struct RelationInfo {
     pub(crate) name: fn() -> &'static str,
     pub(crate) kind: RelationKind,
     pub(crate) on_despawn: OnDespawn,
-    /// Whether each link is an extra row of its source.
-    pub(crate) has_rows: bool,
     /// Whether a clone of a source is linked to the same target.
     pub(crate) clones: bool,
 }

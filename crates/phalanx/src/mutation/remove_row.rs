@@ -26,9 +26,6 @@ impl Storage {
         let name = if shows { self.row_name(slot) } else { RowName::main(slot) };
         if slot.is_row() {
             self.forget_row(slot.index());
-            if self.sparse.has_relations() {
-                self.cut_links(slot);
-            }
         }
         let displaced_values = self.sparse.displaced_values.len();
         self.entities.release(slot);

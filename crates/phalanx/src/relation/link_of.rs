@@ -46,7 +46,6 @@ impl<R: Relation> Component for LinkOf<R> {
         name: core::any::type_name::<R>,
         kind: R::KIND,
         on_despawn: R::ON_DESPAWN,
-        has_rows: false,
         clones: R::CLONES,
     });
 }

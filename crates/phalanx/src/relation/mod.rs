@@ -38,8 +38,12 @@
 //! | `tree` | one | any number, in order | refused |
 //! | `one_to_one` | one | one | allowed |
 //! | `one_to_many` | one | any number, in order | allowed |
+//! | `many_to_many`, `symmetric` | any number | any number | allowed |
 //!
 //! An entity cannot be linked to itself. Extra rows have no links.
+//!
+//! The links of a [many-to-many relation](ManyToMany) have data: each is an entity with a component. What belongs to the link of a
+//! source with one target is a component of that source.
 //!
 //! # Despawning
 //!
@@ -66,7 +70,9 @@ mod child_of;
 mod commands;
 mod entity;
 mod link_of;
+mod links;
 mod listener;
+mod many_to_many;
 #[expect(clippy::module_inception, reason = "the file is named after the trait in it")]
 mod relation;
 mod relations;
@@ -80,7 +86,9 @@ pub use crate::mutation::Position;
 pub use cascade::Cascade;
 pub use child_of::ChildOf;
 pub(crate) use link_of::LinkOf;
+pub use links::{Links, LinksMut};
 pub use listener::{Linked, Unlinked};
+pub use many_to_many::{ManyToMany, SourceOf, TargetOf};
 pub use relation::{Relation, TreeRelation};
 pub use relations::Relations;
 pub use relations_mut::RelationsMut;

@@ -18,8 +18,6 @@ pub(crate) struct LinkRecords<'a> {
 /// The records of a relation, for writing.
 pub(crate) struct LinkRecordsMut<'a> {
     linear: &'a mut LinearStorage,
-    /// Whether sources are extra rows.
-    has_rows: bool,
     is_tree: bool,
 }
 
@@ -178,12 +176,7 @@ impl LinkStore for LinkRecordsMut<'_> {
         // SAFETY: the storage is that of a relation, and the slot has a record. The storage is borrowed exclusively.
         let (result, is_empty) = unsafe {
             let link = &mut *record_ptr(self.linear, slot);
-            let had_target = link.target != NONE;
             let result = change(link);
-            if self.has_rows {
-                let rows = i32::from(link.target != NONE) - i32::from(had_target);
-                self.linear.extra_rows = self.linear.extra_rows.wrapping_add_signed(rows);
-            }
             self.linear.values().mark_dirty(slot);
             (result, link.is_empty())
         };
@@ -214,9 +207,7 @@ impl<'a> LinkRecordsMut<'a> {
     #[inline]
     fn new(storage: &'a mut SparseStorage) -> LinkRecordsMut<'a> {
         match (&mut storage.store, &storage.relation) {
-            (Store::Linear(linear), Some(relation)) => {
-                LinkRecordsMut { linear, has_rows: relation.has_rows, is_tree: relation.is_tree() }
-            }
+            (Store::Linear(linear), Some(relation)) => LinkRecordsMut { linear, is_tree: relation.is_tree() },
             _ => unreachable!("the storage of a relation"),
         }
     }
@@ -239,7 +230,6 @@ impl<'a> LinkRecordsMut<'a> {
             next = slot + 1;
             self.linear.set_present(slot, false);
         }
-        self.linear.extra_rows = 0;
     }
 
     /// Adds an empty record.
