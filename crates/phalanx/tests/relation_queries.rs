@@ -2,13 +2,12 @@
 
 use phalanx::executor::ThreadPool;
 use phalanx::query::{Access, AllRows, Filtered, Or, PlanDriver, QueryState, SingleError};
-use phalanx::relation::{
-    ChildOf, Depth, HasRelation, IsLeaf, IsRoot, Related, Relations, Up, WithUp, WithoutUp,
-};
+use phalanx::relation::{ChildOf, Depth, HasRelation, IsLeaf, IsRoot, Related, Relations, Up, WithUp, WithoutUp};
 use phalanx::system::{AccessKey, IntoSystem, System};
 use phalanx::timeline::Timeline;
 use phalanx::{
-    Changed, Component, ComponentError, Entity, Has, Key, Query, QueryData, Relation, Role, SystemParam, With, Without, World,
+    Changed, Component, ComponentError, Entity, Has, Key, Query, QueryData, Relation, Role, SystemParam, With, Without,
+    World,
 };
 use phalanx_testkit::{Rng, panics_here};
 use std::collections::BTreeMap;
@@ -306,7 +305,8 @@ fn check(world: &mut World, model: &Model, cases: &mut [Case], step: usize) {
         let mut query = world.query_filtered_mut::<(Entity, &mut P, &mut S), Without<T>>();
         // All of them at a time.
         let found: Vec<_> = query.iter_sources_mut::<ChildOf>(entity).collect();
-        let matches = |child: &&Entity| model.has(**child, POOL) && model.has(**child, SOA) && !model.has(**child, TABLE);
+        let matches =
+            |child: &&Entity| model.has(**child, POOL) && model.has(**child, SOA) && !model.has(**child, TABLE);
         assert!(found.iter().map(|(child, ..)| child).eq(node.children.iter().filter(matches)));
         for (_, p, s) in found {
             p.0 ^= 1;
@@ -492,7 +492,10 @@ fn a_query_iterates_over_the_links_if_they_are_few() {
     let plan = query.explain();
     assert!(matches!(plan.driver, PlanDriver::Relation { slots: 2, .. }), "{plan}");
     let text = plan.to_string();
-    assert!(text.contains("Related<") && text.contains("iterates over the links of") && text.contains("Docked"), "{text}");
+    assert!(
+        text.contains("Related<") && text.contains("iterates over the links of") && text.contains("Docked"),
+        "{text}"
+    );
     assert!(query.iter().map(|(entity, t)| (entity, t.0)).eq([(ids[200], 7)]));
     let roots = world.query_filtered::<Entity, IsRoot<Docked>>();
     assert!(matches!(roots.explain().driver, PlanDriver::Tables { rows: 300 }));
@@ -543,7 +546,10 @@ fn extra_rows_have_no_links() {
     assert_eq!(world.query::<(Key, Depth<ChildOf>)>().iter().map(|(_, depth)| depth).sum::<u32>(), 1);
     // The data of a target do not make a query visit extra rows.
     assert_eq!(world.query::<Related<ChildOf, Key>>().iter().collect::<Vec<_>>(), [Key::main(parent)]);
-    world.query_filtered::<Entity, (AllRows, With<L>)>().iter().for_each(|owner| assert!([parent, child].contains(&owner)));
+    world
+        .query_filtered::<Entity, (AllRows, With<L>)>()
+        .iter()
+        .for_each(|owner| assert!([parent, child].contains(&owner)));
 }
 
 #[test]
