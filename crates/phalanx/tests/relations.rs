@@ -150,7 +150,10 @@ fn links_of_many_to_many_have_data() {
     let of_bob = owns.link(bob, gold, Owns { count: 5 }).unwrap();
     // A second link replaces the data.
     assert_eq!(owns.link(ann, sword, Owns { count: 2 }).unwrap(), of_sword);
-    assert!(matches!(owns.link(ann, ann, Owns { count: 2 }), Err(StructuralError::Relation(RelationError::Cycle { .. }))));
+    assert!(matches!(
+        owns.link(ann, ann, Owns { count: 2 }),
+        Err(StructuralError::Relation(RelationError::Cycle { .. }))
+    ));
     world.validate().unwrap();
     let owns = world.links::<Owns>();
     assert!(owns.targets(ann).map(|(item, _)| item).eq([sword, gold]));

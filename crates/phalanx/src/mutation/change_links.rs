@@ -50,6 +50,8 @@ impl Storage {
 
     /// Unlinks a slot from its target. Does nothing if it has none. Capacity for a journal entry is reserved before.
     pub(crate) fn unlink(&mut self, relation: u32, source: Entity) {
+        // Records may be removed, which timelines and the drivers of queries depend on.
+        self.restructured();
         let mut links = self.sparse.links_mut(relation);
         let target = links.get(source.index()).target;
         links.unlink(source.index());

@@ -1,19 +1,21 @@
 //! What a query touches, and which queries can run together.
 #![allow(unsafe_code)]
 
-use super::{QueryData, QueryFilter};
+use super::{QueryData, QueryFilter, ReadOnlyQueryData};
 use crate::change_detection::Track;
 use crate::component::{Component, ComponentId, Components};
 use crate::layout::Layout;
 use core::any::TypeId;
 use core::fmt;
 
-/// The components that a query reads and writes, and what is certain of its rows.
+/// The components that a query reads and writes, the relations whose links it reads, and what is certain of its rows.
 #[derive(Clone, Debug, Default)]
 pub struct Access {
     touched: Vec<Touch>,
-    /// Components whose change ticks a filter reads, also of rows that it rejects.
-    filtered: Vec<(TypeId, &'static str)>,
+    /// Components that are read of any row: of rows that a filter rejects, and of rows that terms find elsewhere.
+    read_anywhere: Vec<TypeId>,
+    /// Relations whose links are read. Links are changed only in a world that is borrowed exclusively, so they cause no conflict.
+    relations: Vec<(TypeId, &'static str)>,
     rows: RowConditions,
     conflict: Option<&'static str>,
 }
@@ -25,6 +27,8 @@ struct Touch {
     writes: bool,
     /// How changes are tracked.
     track: Track,
+    /// Whether it is read of other rows than the visited one.
+    elsewhere: bool,
 }
 
 /// What is certain of every row that passes a filter.
@@ -49,7 +53,7 @@ impl RowConditions {
     }
 
     /// States that nothing else is certain.
-    pub(super) fn know_nothing_more(&mut self) {
+    pub(crate) fn know_nothing_more(&mut self) {
         self.is_known = true;
     }
 
@@ -142,7 +146,31 @@ impl Access {
 
     pub(crate) fn touch<C: Component>(&mut self, writes: bool) {
         let track = C::Layout::TRACK;
-        self.add(Touch { key: TypeId::of::<C>(), name: core::any::type_name::<C>(), writes, track });
+        self.add(Touch { key: TypeId::of::<C>(), name: core::any::type_name::<C>(), writes, track, elsewhere: false });
+    }
+
+    /// Adds a relation whose links are read.
+    pub(crate) fn read_links<R: 'static>(&mut self) {
+        self.add_links((TypeId::of::<R>(), core::any::type_name::<R>()));
+    }
+
+    /// Adds what data read of other rows than the visited one. What is certain of the visited rows is not certain of these.
+    pub(crate) fn read_elsewhere<D: ReadOnlyQueryData>(&mut self) {
+        let mut other = Access { rows: RowConditions::all([]), ..Default::default() };
+        D::access(&mut other);
+        for touch in other.touched {
+            self.read_anywhere.push(touch.key);
+            self.add(Touch { elsewhere: true, ..touch });
+        }
+        self.read_anywhere.extend(other.read_anywhere);
+        self.rows.is_known &= other.rows.is_known;
+        other.relations.into_iter().for_each(|relation| self.add_links(relation));
+    }
+
+    fn add_links(&mut self, relation: (TypeId, &'static str)) {
+        if !self.relations.contains(&relation) {
+            self.relations.push(relation);
+        }
     }
 
     fn add(&mut self, touch: Touch) {
@@ -165,18 +193,25 @@ impl Access {
         F::access(&mut filter);
         self.rows.is_known &= RowConditions::of::<F>().is_known;
         for &touch in &filter.touched {
-            self.filtered.push((touch.key, touch.name));
+            self.read_anywhere.push(touch.key);
             // The filter reads the ticks of a row before the query makes its item, so the two do not alias.
             if own.touched.iter().all(|other| other.key != touch.key) {
                 self.add(Touch { writes: false, ..touch });
             }
         }
+        filter.relations.into_iter().for_each(|relation| self.add_links(relation));
     }
 
-    /// Returns the types of the components, each once.
+    /// Returns the types of the components of visited rows, each once.
     pub(crate) fn types(&self) -> impl Iterator<Item = TypeId> + '_ {
-        let first = |at: usize, key: TypeId| self.touched[..at].iter().all(|other| other.key != key);
-        self.touched.iter().enumerate().filter(move |(at, touch)| first(*at, touch.key)).map(|(_, touch)| touch.key)
+        let visited = || self.touched.iter().filter(|touch| !touch.elsewhere).map(|touch| touch.key);
+        let is_first = move |at: usize, key: TypeId| visited().take(at).all(|other| other != key);
+        visited().enumerate().filter(move |(at, key)| is_first(*at, *key)).map(|(_, key)| key)
+    }
+
+    /// Returns the relations whose links are read, with their names.
+    pub(crate) fn relation_keys(&self) -> impl Iterator<Item = (TypeId, &'static str)> + '_ {
+        self.relations.iter().copied()
     }
 
     /// Returns everything that is touched, with its name and whether it is written.
@@ -194,11 +229,17 @@ impl Access {
         self.touched.iter().filter(|touch| !touch.writes).map(|touch| touch.name)
     }
 
+    /// Returns the names of the [relations](crate::relation) whose links are read.
+    pub fn relations(&self) -> impl Iterator<Item = &'static str> + '_ {
+        self.relations.iter().map(|(_, name)| *name)
+    }
+
     /// Returns `true` if two queries can run at once.
     ///
     /// That is so if neither writes what the other touches. It is also so if the filter of one has `With<T>` and that of
     /// the other `Without<T>`: then no row is visited by both. Two queries that write a component with
-    /// `track = "column"` still conflict, because rows share its change tick.
+    /// `track = "column"` still conflict, because rows share its change tick. So do a query that writes a component and one
+    /// that reads it of related entities, by [`Related`](crate::relation::Related) or [`Up`](crate::relation::Up).
     ///
     /// ```
     /// use phalanx::query::Access;
@@ -222,10 +263,11 @@ impl Access {
 
     /// Returns a component that keeps two queries from running at once.
     pub(crate) fn conflict_with(&self, other: &Access) -> Option<&'static str> {
-        // Filters read change ticks of rows that they reject, so it does not help that the rows differ.
-        let filter = |reads: &Access, writes: &Access| {
+        // Filters read change ticks of rows that they reject, and some terms read other rows than the visited one. So it does
+        // not help that the visited rows differ.
+        let anywhere = |reads: &Access, writes: &Access| {
             let clashes = |touch: &&Touch| {
-                let is_read = || reads.filtered.iter().any(|(key, _)| *key == touch.key);
+                let is_read = || reads.read_anywhere.contains(&touch.key);
                 touch.writes && (is_read() || !reads.rows.is_known && touch.track == Track::Row)
             };
             writes.touched.iter().find(clashes).map(|touch| touch.name)
@@ -239,6 +281,6 @@ impl Access {
             let found = self.touched.iter().find(|a| other.touched.iter().any(|b| clash(a, b)));
             found.map(|touch| touch.name)
         };
-        filter(self, other).or_else(|| filter(other, self)).or_else(data)
+        anywhere(self, other).or_else(|| anywhere(other, self)).or_else(data)
     }
 }

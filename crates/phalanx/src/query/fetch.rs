@@ -149,8 +149,20 @@ impl<'w> Candidate<'w> {
 
     /// Returns the world of the row.
     #[inline(always)]
-    pub(super) fn world(&self) -> &'w World {
+    pub(crate) fn world(&self) -> &'w World {
         self.world
+    }
+
+    /// Returns the index of its slot.
+    #[inline(always)]
+    pub(crate) fn slot(&self) -> u32 {
+        self.slot
+    }
+
+    /// Returns the main row of the entity at another slot of the world, if there is one.
+    #[inline]
+    pub(crate) fn entity_at(&self, slot: u32) -> Option<Candidate<'w>> {
+        self.world.storage.entities.get(slot).map(|_| Candidate { world: self.world, slot, known: None })
     }
 
     /// Sets the change ticks of a value that may be written.
@@ -208,7 +220,7 @@ impl<'w> Candidate<'w> {
 
     /// Like [`has`](Candidate::has), but for a type.
     #[inline(always)]
-    pub(super) fn has_type<C: Component>(&self, id: ComponentId) -> bool {
+    pub(crate) fn has_type<C: Component>(&self, id: ComponentId) -> bool {
         if ComponentFetch::<C>::IS_DENSE {
             return self.signature().has(id);
         }

@@ -11,6 +11,9 @@
 //! | [`Entity`](crate::Entity) | all | the entity |
 //! | [`Key`](crate::Key), [`Row`](crate::Row) | all, [extra rows](#extra-rows) included | the name and the handle of the row |
 //! | [`Filtered<T, F>`](Filtered) | what `T` matches and the filter `F` passes | what `T` yields |
+//! | [`Related<R, T>`](crate::relation::Related) | entities whose target in the relation `R` matches `T` | what `T` yields for the target |
+//! | [`Up<R, T>`](crate::relation::Up) | entities that have an ancestor that matches `T` | what `T` yields for the nearest one |
+//! | [`Depth<R>`](crate::relation::Depth) | all | the depth of the entity in a tree |
 //!
 //! With `#[derive(QueryData)]` a struct of terms is a term as well, and yields a struct with the same names:
 //!
@@ -39,6 +42,7 @@
 //!
 //! Filters say what else an entity must have or lack: [`With`], [`Without`], tuples of filters (all), [`Or`] (one of them).
 //! [`Added`] and [`Changed`] pass values of [tracked](crate::change_detection) components that are new since the last run.
+//! There are also filters by the links of [relations](crate::relation#queries).
 //!
 //! # Extra rows
 //!
@@ -144,7 +148,8 @@
 //! 2. Tables are visited in the order in which they got their first row, the rows of a table in their present order. New rows
 //!    come last, and the last row takes the place of one that is removed. Nothing else moves a row.
 //! 3. A query that names a component outside of tables iterates over its *driver*. That is the shortest of: the pools and linear
-//!    stores of components that every item has (terms `&C`, `&mut C`, and the filter [`With`]); the matching tables, counted
+//!    stores of components that every item has (terms `&C`, `&mut C`, and the filter [`With`]); the links of
+//!    [relations](crate::relation#queries) in which every item has a target, as linear stores; the matching tables, counted
 //!    together; the [groups](crate::group) that require nothing but such components and exclude nothing but those of
 //!    [`Without`]. A query that visits extra rows uses no group. Among equals it is a group that owns pools, then the store
 //!    named first, in data and then in filters, then a group that owns none, then tables. Pools and groups are visited in their
@@ -169,6 +174,7 @@ mod flat_chunk;
 mod iter;
 mod lookup;
 mod mismatch;
+mod other_rows;
 mod parallel;
 mod plan;
 #[allow(clippy::module_inception)]
@@ -207,8 +213,11 @@ pub use filter::{Or, QueryFilter, With, Without};
 pub use filtered::Filtered;
 pub use flat_chunk::FlatChunk;
 pub use iter::Iter;
+pub(crate) use lookup::Lookup;
 #[doc(hidden)]
 pub use mismatch::Mismatch;
+#[doc(hidden)]
+pub use other_rows::OtherRows;
 pub use plan::{PlanDriver, PlanTable, QueryPlan};
 pub use query::Query;
 pub use query_data::{QueryData, ReadOnlyQueryData};

@@ -42,8 +42,8 @@ pub struct QueryPlan {
 
 /// What a query iterates over.
 ///
-/// It is the shortest of the stores of components that every item has, of the groups that every item is a member of, and of
-/// all matching tables. Among equals it is a group that owns pools, then the store named first, then a group that owns none,
+/// It is the shortest of the stores of components that every item has, of the relations in which every item has a target, of
+/// the groups that every item is a member of, and of all matching tables. Among equals it is a group that owns pools, then the store named first, then a group that owns none,
 /// then the tables.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -69,6 +69,13 @@ pub enum PlanDriver {
         /// The number of slots in it.
         slots: usize,
     },
+    /// The entities that have links in a relation, by ascending slot.
+    Relation {
+        /// The relation.
+        relation: &'static str,
+        /// The number of entities that have a target or sources.
+        slots: usize,
+    },
     /// The members of a group, in its order.
     Group {
         /// What the group owns, observes and excludes.
@@ -87,9 +94,10 @@ impl PlanDriver {
     pub fn len(&self) -> usize {
         match self {
             PlanDriver::Tables { rows } => *rows,
-            PlanDriver::Pool { slots, .. } | PlanDriver::Linear { slots, .. } | PlanDriver::Group { slots, .. } => {
-                *slots
-            }
+            PlanDriver::Pool { slots, .. }
+            | PlanDriver::Linear { slots, .. }
+            | PlanDriver::Relation { slots, .. }
+            | PlanDriver::Group { slots, .. } => *slots,
             PlanDriver::Nothing => 0,
         }
     }
@@ -133,9 +141,10 @@ impl QueryPlan {
             Driver::SparseStorage(number) => {
                 let sparse = storage.sparse.get(number);
                 let component = storage.components.info(sparse.id).name();
-                match sparse.store {
-                    Store::Pool(_) => PlanDriver::Pool { component, slots, whole },
-                    Store::Linear(_) => PlanDriver::Linear { component, slots },
+                match (&sparse.store, &sparse.relation) {
+                    (_, Some(relation)) => PlanDriver::Relation { relation: relation.name(), slots },
+                    (Store::Pool(_), None) => PlanDriver::Pool { component, slots, whole },
+                    (Store::Linear(_), None) => PlanDriver::Linear { component, slots },
                 }
             }
         };
@@ -193,6 +202,9 @@ impl fmt::Display for QueryPlan {
             }
             PlanDriver::Linear { component, slots } => {
                 return write!(f, "{query} iterates over the linear store of {component}, {slots} slots");
+            }
+            PlanDriver::Relation { relation, slots } => {
+                return write!(f, "{query} iterates over the links of {relation}, {slots} slots");
             }
             PlanDriver::Nothing => {
                 return write!(f, "{query} iterates over nothing: no entity has a component that it asks for");

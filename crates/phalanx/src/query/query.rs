@@ -4,7 +4,7 @@
 use super::chunk::assert_chunks;
 use super::combinations::Combinations;
 use super::iter::{Peek, Run, StateRef};
-use super::lookup::{contains, item_of};
+use super::lookup::{Lookup, contains, item_of};
 use super::query_matches::MatchesOf;
 use super::table_ref::state_of;
 use super::{
@@ -106,6 +106,13 @@ impl<'w, 's, D: QueryData, F: QueryFilter> Query<'w, 's, D, F> {
     fn into_items(self) -> Iter<'w, 's, D, F> {
         // SAFETY: the contract of `new`. The query is used up; or it is a copy, and read-only items do not conflict.
         unsafe { Iter::new(self.world, self.matches) }
+    }
+
+    /// Returns the query for finding items one by one.
+    pub(crate) fn into_lookup(self) -> Lookup<'w, 's, D, F> {
+        // SAFETY: the state is the world's. The contract of `new`: the query is used up; or it is a copy, and read-only items do
+        // not conflict.
+        unsafe { Lookup::new(self.world, self.state()) }
     }
 
     /// Returns the rows of the query, of which no items are made.

@@ -45,7 +45,7 @@ use crate::world::World;
 ///   that it was passed with, and for those of members of that query. A term makes at most one item of it.
 /// - A fetch is that of a table that `matches`, or of aligned stores. Items and chunks made of it touch its rows only.
 /// - The item that `at` makes touches its row only, whatever the state says. So items of two rows never overlap, except for
-///   reading.
+///   reading. A term may also read what its access names as read of other rows, which no term of the query writes.
 /// - Items can be made and used on any thread.
 /// - `IS_DENSE` is `false` if a term names a component outside of tables.
 /// - `Static` is `Self` with `'static` for every lifetime. Two types with the same `Static` have the same `State`, `Fetch`
@@ -203,7 +203,8 @@ pub unsafe trait QueryData {
     message = "`{Self}` is not read-only query data",
     label = "this writes",
     note = "a component `C` is read as `&C`",
-    note = "data that writes (`&mut C`) needs `World::query_mut`, and `iter_mut`, `get_mut` or `single_mut` of its query"
+    note = "data that writes (`&mut C`) needs `World::query_mut`, and `iter_mut`, `get_mut` or `single_mut` of its query",
+    note = "`Related` and `Up` only read, because several entities may have the same target"
 )]
 #[doc(alias = "ReadOnlyQuery")]
 pub unsafe trait ReadOnlyQueryData: QueryData {}

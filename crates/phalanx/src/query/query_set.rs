@@ -84,6 +84,8 @@ macro_rules! query_set {
                 //   the world is borrowed and queries insert and remove nothing. A query makes an item of a row only after
                 //   its filter passed the table, the row, or all rows of aligned stores; so the items, and the references
                 //   that are made on the way to them, are of rows of its own.
+                // - In the second case some terms still read other rows than those that are visited. So a query with such a term is
+                //   refused beside one that writes what the term reads.
                 // - In the second case filters still read the change ticks of any row. So a query that filters by a
                 //   component's ticks is refused beside one that writes that component, and a filter of a user, which may
                 //   wrap such a filter, beside one that writes a component with ticks in its rows.

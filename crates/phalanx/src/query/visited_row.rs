@@ -131,7 +131,7 @@ impl VisitedRow {
 
     /// Returns the index of the slot.
     #[inline(always)]
-    pub(super) fn index(self) -> u32 {
+    pub(crate) fn index(self) -> u32 {
         self.index
     }
 
@@ -155,13 +155,13 @@ pub struct WorldView(NonNull<World>);
 
 impl WorldView {
     #[inline(always)]
-    pub(super) fn new(world: &World) -> Self {
+    pub(crate) fn new(world: &World) -> Self {
         WorldView(NonNull::from(world))
     }
 
     /// Returns the world of a row.
     #[inline(always)]
-    pub(super) fn of<'a>(&'a self, _: &'a VisitedRow) -> &'a World {
+    pub(crate) fn of<'a>(&'a self, _: &'a VisitedRow) -> &'a World {
         // SAFETY: a row is passed only with views of its world, while that is borrowed, by the contract of `VisitedRow`.
         unsafe { self.0.as_ref() }
     }
@@ -178,7 +178,7 @@ pub struct ItemRef<'w> {
 impl ItemRef<'_> {
     /// Returns the row, for testing it.
     #[inline(always)]
-    pub(super) fn row(self) -> VisitedRow {
+    pub(crate) fn row(self) -> VisitedRow {
         self.row
     }
 }

@@ -45,6 +45,49 @@
 //! The links of a [many-to-many relation](ManyToMany) have data: each is an entity with a component. What belongs to the link of a
 //! source with one target is a component of that source.
 //!
+//! # Queries
+//!
+//! | term or filter | matches entities that |
+//! |---|---|
+//! | [`Related<R, D>`](Related) | have a target that matches the data `D`, which it yields |
+//! | [`Up<R, D>`](Up) | have an ancestor that matches `D`: the nearest one, whose data it yields |
+//! | [`Depth<R>`](Depth) | are alive: it yields their depth |
+//! | [`HasRelation<R>`](HasRelation) | have a target |
+//! | [`IsRoot<R>`](IsRoot) | have no target |
+//! | [`IsLeaf<R>`](IsLeaf) | have no sources |
+//! | [`WithUp<R, C>`](WithUp), [`WithoutUp<R, C>`](WithoutUp) | have an ancestor with the component `C`, or have none |
+//!
+//! ```
+//! use phalanx::relation::{ChildOf, Depth, IsLeaf, Related, Up, WithoutUp};
+//! use phalanx::{Component, World};
+//!
+//! #[derive(Component)]
+//! struct Health(u32);
+//! #[derive(Component)]
+//! struct Shield(u32);
+//! #[derive(Component)]
+//! struct Faction(&'static str);
+//! #[derive(Component)]
+//! struct Hidden;
+//!
+//! let mut world = World::new();
+//! let fleet = world.spawn(Faction("red"));
+//! let ship = world.entity_mut(fleet)?.spawn_child((Health(9), Shield(5)));
+//! world.entity_mut(ship)?.spawn_child(Health(2));
+//!
+//! type Parts<'a> = (&'a Health, Related<ChildOf, &'a Shield>, Option<Up<ChildOf, &'a Faction>>, Depth<ChildOf>);
+//! let parts = world.query_filtered::<Parts, (IsLeaf<ChildOf>, WithoutUp<ChildOf, Hidden>)>();
+//! let (health, shield, faction, depth) = parts.single().unwrap();
+//! assert_eq!((health.0, shield.0, faction.unwrap().0, depth), (2, 5, "red", 2));
+//! # Ok::<(), phalanx::NoSuchEntity>(())
+//! ```
+//!
+//! [`Query::iter_sources`](crate::Query::iter_sources) visits the sources of one target. A relation that the world does not
+//! know has no links. [Extra rows](crate::query#extra-rows) have none either: they pass `IsRoot`, and their depth is 0.
+//!
+//! A query with one of these *reads* the relation, and the components that it finds at other entities. It conflicts with every
+//! query that writes these components, whatever the filters of both are.
+//!
 //! # Despawning
 //!
 //! When a target is despawned, `on_despawn` says what happens to its sources:
@@ -68,30 +111,44 @@ mod cascade;
 mod cascade_plan;
 mod child_of;
 mod commands;
+mod depth;
 mod entity;
 mod link_of;
 mod links;
 mod listener;
 mod many_to_many;
+mod related;
 #[expect(clippy::module_inception, reason = "the file is named after the trait in it")]
 mod relation;
+mod relation_filters;
 mod relations;
 mod relations_mut;
+mod relations_param;
+mod source_items;
 mod sources;
 mod tree;
+mod up;
+mod visited_links;
 mod walk;
 
 pub use crate::links::{OnDespawn, RelationKind};
 pub use crate::mutation::Position;
 pub use cascade::Cascade;
 pub use child_of::ChildOf;
+pub use depth::Depth;
 pub(crate) use link_of::LinkOf;
 pub use links::{Links, LinksMut};
 pub use listener::{Linked, Unlinked};
 pub use many_to_many::{ManyToMany, SourceOf, TargetOf};
+pub use related::Related;
 pub use relation::{Relation, TreeRelation};
+pub use relation_filters::{HasRelation, IsLeaf, IsRoot, WithUp, WithoutUp};
 pub use relations::Relations;
 pub use relations_mut::RelationsMut;
+pub use source_items::SourceItems;
 pub use sources::Sources;
 pub use tree::{CutLink, TransferredTree};
+pub use up::Up;
+#[doc(hidden)]
+pub use visited_links::VisitedLinks;
 pub use walk::{Ancestors, Descendants, LeavesFirst};

@@ -10,9 +10,34 @@ use core::fmt;
 use core::marker::PhantomData;
 use phalanx_store::Entity;
 
-/// The links of a relation in a shared world: [`World::relations`].
+/// The links of a relation in a shared world: [`World::relations`]. It is also a parameter of systems.
 ///
 /// To the methods, an entity that is not alive has no links.
+///
+/// ```
+/// use phalanx::relation::{ChildOf, Relations};
+/// use phalanx::system::IntoSystem;
+/// use phalanx::{Component, Entity, Query, World};
+///
+/// #[derive(Component)]
+/// struct Mass(u32);
+/// #[derive(Component)]
+/// struct Total(u32);
+///
+/// fn weigh(masses: Query<&Mass>, mut totals: Query<(Entity, &mut Total)>, tree: Relations<ChildOf>) {
+///     for (entity, total) in &mut totals {
+///         total.0 = masses.iter_many(tree.descendants(entity)).flatten().map(|mass| mass.0).sum();
+///     }
+/// }
+///
+/// let mut world = World::new();
+/// let ship = world.spawn(Total(0));
+/// let hold = world.entity_mut(ship)?.spawn_child(Mass(40));
+/// world.entity_mut(hold)?.spawn_child(Mass(2));
+/// world.run_system(&mut weigh.into_system());
+/// assert_eq!(world.get::<Total>(ship).unwrap().0, 42);
+/// # Ok::<(), phalanx::NoSuchEntity>(())
+/// ```
 pub struct Relations<'w, R> {
     storage: &'w Storage,
     links: LinkRecords<'w>,

@@ -98,7 +98,8 @@ impl World {
     /// # Panics
     ///
     /// Panics if the query depends on more than the components that a row has. That is so with the filters
-    /// [`Changed`](crate::Changed) and [`Added`](crate::Added), and with every [filter of your own](QueryFilter).
+    /// [`Changed`](crate::Changed) and [`Added`](crate::Added), with all terms and filters of
+    /// [relations](crate::relation#queries), and with every [filter of your own](QueryFilter).
     ///
     /// ```should_panic
     /// use phalanx::{Changed, Component, World};

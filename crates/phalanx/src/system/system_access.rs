@@ -6,7 +6,7 @@ use core::any::{TypeId, type_name};
 use core::fmt;
 use core::ops::Range;
 
-/// What a system touches: the components of its queries, resources, events, and whether it records commands.
+/// What a system touches: the components and relations of its queries, resources, events, and whether it records commands.
 ///
 /// Parameters declare it when a system is [initialised](super::System::initialize).
 #[derive(Clone, Debug, Default)]
@@ -14,6 +14,8 @@ pub struct SystemAccess {
     queries: Vec<(Access, &'static str)>,
     resources: Vec<Touch>,
     events: Vec<Touch>,
+    /// The relations whose links are read by other parameters than queries.
+    relations: Vec<(TypeId, &'static str)>,
     world: Option<(WorldAccess, &'static str)>,
     commands: bool,
     tracks_changes: bool,
@@ -57,6 +59,8 @@ pub enum AccessKey {
     Resource(TypeId),
     /// The events of a type.
     Events(TypeId),
+    /// The links of a relation. Systems only read them: links are changed by commands.
+    Relation(TypeId),
 }
 
 /// The reason why two systems cannot run at once, or why one has to wait for the other.
@@ -158,6 +162,11 @@ impl SystemAccess {
         self.events.push(Touch { key: TypeId::of::<E>(), name: type_name::<E>(), writes, param });
     }
 
+    /// Adds a relation whose links are read.
+    pub(crate) fn add_relation<R: 'static>(&mut self) {
+        self.relations.push((TypeId::of::<R>(), type_name::<R>()));
+    }
+
     /// Adds commands.
     pub(super) fn add_commands(&mut self) {
         self.commands = true;
@@ -225,6 +234,7 @@ impl SystemAccess {
         self.queries.extend(other.queries);
         self.resources.extend(other.resources);
         self.events.extend(other.events);
+        self.relations.extend(other.relations);
         self.commands |= other.commands;
         self.tracks_changes |= other.tracks_changes;
         self.locals.extend(other.locals);
@@ -266,7 +276,10 @@ impl SystemAccess {
         let components = components.map(|(key, writes, name)| (AccessKey::Component(key), writes, name));
         let resources = self.resources.iter().map(|touch| (AccessKey::Resource(touch.key), touch.writes, touch.name));
         let events = self.events.iter().map(|touch| (AccessKey::Events(touch.key), touch.writes, touch.name));
-        components.chain(resources).chain(events)
+        let relations =
+            self.queries.iter().flat_map(|(access, _)| access.relation_keys()).chain(self.relations.iter().copied());
+        let relations = relations.map(|(key, name)| (AccessKey::Relation(key), false, name));
+        components.chain(resources).chain(events).chain(relations)
     }
 
     /// Returns `true` if the system writes or filters by a [tracked](crate::change_detection) component.

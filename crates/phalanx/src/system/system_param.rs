@@ -15,6 +15,7 @@ use std::sync::Arc;
 /// | [`Res<R>`](super::Res), [`ResMut<R>`](super::ResMut) | a resource; `Option` of both if it may be missing |
 /// | [`Commands`](super::Commands) | records structural changes, which are applied later |
 /// | [`EventReader<E>`](crate::event::EventReader), [`EventWriter<E>`](crate::event::EventWriter) | reads and sends events |
+/// | [`Relations<R>`](crate::relation::Relations) | the links of a relation |
 /// | [`Local<T>`](super::Local) | a value that belongs to the system |
 /// | `&World` | everything, for reading |
 /// | [`ParamSet<(A, B)>`](super::ParamSet) | parameters that conflict, used one at a time |
@@ -30,7 +31,7 @@ use std::sync::Arc;
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a parameter of a system",
     label = "not a parameter of a system",
-    note = "parameters are `Query`, `Res`, `ResMut`, `Commands`, `Local`, `EventReader`, `EventWriter`, `&World`, tuples of these, and structs with `#[derive(SystemParam)]`",
+    note = "parameters are `Query`, `Res`, `ResMut`, `Commands`, `Local`, `EventReader`, `EventWriter`, `Relations`, `&World`, tuples of these, and structs with `#[derive(SystemParam)]`",
     note = "`&mut World` is a parameter only if it is the only one"
 )]
 pub unsafe trait SystemParam: Sized {
