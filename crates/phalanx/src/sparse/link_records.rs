@@ -74,7 +74,8 @@ impl SparseStorages {
         LinkRecordsMut::new(&mut storages[storage_id as usize], clock)
     }
 
-    /// Returns a copy of the storage of a relation without links of slots that are not kept, and the number of those links.
+    /// Returns a copy of the storage of a relation without links of slots that are not kept, and the number of those that lead
+    /// from a slot that is kept to one that is not, or back.
     ///
     /// # Errors
     ///
@@ -88,14 +89,20 @@ impl SparseStorages {
         let mut copy = self.get(storage_id).try_clone()?;
         let mut cut = crate::alloc::try_vec(copy.len() as usize)?;
         let links = self.links(Some(storage_id));
-        let leads_out =
-            |slot: &u32| links.get(*slot).target != NONE && !(is_kept(*slot) && is_kept(links.get(*slot).target));
-        cut.extend(links.slots().filter(leads_out));
+        let mut leading_out = 0;
+        for slot in links.slots() {
+            let target = links.get(slot).target;
+            let kept = (is_kept(slot), target != NONE && is_kept(target));
+            if target != NONE && kept != (true, true) {
+                leading_out += usize::from(kept.0 != kept.1);
+                cut.push(slot);
+            }
+        }
         // The deepest first, so that each depth is set once.
         cut.sort_unstable_by_key(|slot| (core::cmp::Reverse(links.get(*slot).depth), *slot));
         let mut pruned = LinkRecordsMut::new(&mut copy, &self.clock);
         cut.iter().for_each(|slot| pruned.unlink(*slot));
-        Ok((copy, cut.len()))
+        Ok((copy, leading_out))
     }
 
     /// Reserves capacity for the record of a slot. Records may move even if this fails.
