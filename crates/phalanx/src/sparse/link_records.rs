@@ -25,7 +25,7 @@ pub(crate) struct LinkRecordsMut<'a> {
 
 impl SparseStorages {
     /// Returns the relations that the world knows, with their storage ids, in the canonical order.
-    pub(crate) fn relations(&self) -> impl Iterator<Item = (u32, &RelationInfo)> + Clone {
+    pub(crate) fn relations(&self) -> impl DoubleEndedIterator<Item = (u32, &RelationInfo)> + Clone {
         self.relations.iter().filter_map(|storage_id| Some((*storage_id, self.get(*storage_id).relation.as_ref()?)))
     }
 
