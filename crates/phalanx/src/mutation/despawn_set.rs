@@ -78,7 +78,8 @@ impl DespawnSet {
         let refused = found.map_err(StructuralError::from).and_then(|()| {
             for &entity in self.entities[start..].iter().rev() {
                 for (relation, info) in refusing() {
-                    let others = sources_back(links, relation, entity.index()).filter(|slot| !self.slots.contains_key(slot));
+                    let others =
+                        sources_back(links, relation, entity.index()).filter(|slot| !self.slots.contains_key(slot));
                     match others.count() {
                         0 => {}
                         count => return Err(RelationError::Refused { relation: info.name(), entity, count }.into()),
