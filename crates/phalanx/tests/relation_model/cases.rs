@@ -1,6 +1,8 @@
 //! Single cases that random programs, or a close look, have found.
 
 use phalanx::World;
+use std::sync::{Arc, Mutex};
+use crate::kit::PartOf;
 use phalanx::relation::ChildOf;
 use phalanx::timeline::Timeline;
 
@@ -20,4 +22,18 @@ fn a_timeline_sees_that_a_link_was_cut() {
     timeline.rewind(&mut world, 1).unwrap();
     world.validate().unwrap();
     assert_eq!(world.relations::<ChildOf>().parent(child), Some(parent));
+}
+
+#[test]
+fn links_that_nobody_listens_to_change_no_event() {
+    let mut world = World::new();
+    let [parent, whole, child] = [(); 3].map(|()| world.spawn_empty());
+    world.relations_mut::<ChildOf>().link(child, parent).unwrap();
+    world.relations_mut::<PartOf>().link(child, whole).unwrap();
+    let log = Arc::new(Mutex::new(Vec::new()));
+    let heard = log.clone();
+    world.relations_mut::<ChildOf>().on_unlink(move |event, _, _| heard.lock().unwrap().push(event));
+    world.despawn(child).unwrap();
+    let heard: Vec<_> = log.lock().unwrap().iter().map(|event| (event.source, event.target)).collect();
+    assert_eq!(heard, [(child, parent)]);
 }
