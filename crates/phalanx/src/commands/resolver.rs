@@ -242,7 +242,9 @@ impl Resolver {
         self.despawn_set.try_add(&world.storage, &self.links.over(&world.storage), root, true)?;
         let (first, count) = (self.despawned.len(), self.despawn_set.entities().len());
         try_reserve(&mut self.despawned, count)?;
-        try_reserve_map(&mut self.overlay, count)?;
+        // The commands after this one still need an entry each.
+        let rest = self.steps.capacity() - self.steps.len();
+        try_reserve_map(&mut self.overlay, count + rest)?;
         self.despawned.extend(self.despawn_set.entities());
         for at in first..first + count {
             let entity = self.despawned[at];

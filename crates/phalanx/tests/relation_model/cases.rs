@@ -1,8 +1,9 @@
 //! Single cases that random programs, or a close look, have found.
 
-use phalanx::World;
+use phalanx::{CommandBuffer, World};
+use phalanx_testkit::for_every_failing_allocation;
 use std::sync::{Arc, Mutex};
-use crate::kit::PartOf;
+use crate::kit::{Id, PartOf};
 use phalanx::relation::ChildOf;
 use phalanx::timeline::Timeline;
 
@@ -36,4 +37,30 @@ fn links_that_nobody_listens_to_change_no_event() {
     world.despawn(child).unwrap();
     let heard: Vec<_> = log.lock().unwrap().iter().map(|event| (event.source, event.target)).collect();
     assert_eq!(heard, [(child, parent)]);
+}
+
+#[test]
+fn commands_after_the_despawn_of_a_tree_have_memory_of_their_own() {
+    for size in [14, 28, 56] {
+        let setup = || {
+            let mut world = World::new();
+            let root = world.spawn_empty();
+            for _ in 1..size {
+                world.entity_mut(root).unwrap().spawn_child(());
+            }
+            let others = world.spawn_batch((0..20).map(Id)).to_vec();
+            let mut commands = CommandBuffer::new();
+            commands.despawn(root);
+            others.into_iter().for_each(|other| commands.despawn(other));
+            (world, commands)
+        };
+        for_every_failing_allocation(
+            setup,
+            |(world, commands)| commands.try_apply(world),
+            |(world, _), outcome| {
+                world.validate().unwrap();
+                assert_eq!(world.len(), if outcome.is_ok() { 0 } else { size + 20 });
+            },
+        );
+    }
 }
