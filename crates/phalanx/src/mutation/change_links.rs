@@ -1,10 +1,11 @@
 //! The commits that change links: [`Storage::link`], [`Storage::unlink`] and [`Storage::cut_links`].
 
+use super::link_overlay::LinkOverlay;
 use super::link_plan::{LinkPlan, Position};
 use super::reserve::Reserved;
 use crate::error::RelationError;
 use crate::journal::Event;
-use crate::links::{LinkChange, LinkStore, LinkView, NONE};
+use crate::links::{LinkChange, LinkStore, LinkView, NONE, OnDespawn, RelationInfo};
 use crate::storage::Storage;
 use phalanx_store::{AllocError, Entity};
 
@@ -107,5 +108,16 @@ impl Storage {
             1 + 2 * link.count as usize
         });
         counts.sum()
+    }
+
+    /// Returns the greatest number of journal entries when the links of entities are cut one after another, if a relation gives
+    /// the sources of one of them to another one. Returns 0 if there is no such relation, or nothing is recorded.
+    pub(crate) fn try_reparent_entries(&self, entities: &[Entity]) -> Result<usize, AllocError> {
+        let reparents = |(_, info): (u32, &RelationInfo)| info.on_despawn == OnDespawn::Reparent;
+        if !self.journal.is_active() || !self.sparse.relations().any(reparents) {
+            return Ok(0);
+        }
+        let mut links = LinkOverlay::default();
+        entities.iter().try_fold(0, |entries, entity| Ok(entries + links.try_cut(self, entity.index())?))
     }
 }

@@ -1,11 +1,11 @@
 //! Single cases that random programs, or a close look, have found.
 
-use phalanx::{CommandBuffer, World};
-use phalanx_testkit::for_every_failing_allocation;
-use std::sync::{Arc, Mutex};
-use crate::kit::{Id, PartOf};
+use crate::kit::{Id, PartOf, ReportsTo};
 use phalanx::relation::ChildOf;
 use phalanx::timeline::Timeline;
+use phalanx::{CommandBuffer, Entity, World};
+use phalanx_testkit::for_every_failing_allocation;
+use std::sync::{Arc, Mutex};
 
 #[test]
 fn a_timeline_sees_that_a_link_was_cut() {
@@ -63,4 +63,22 @@ fn commands_after_the_despawn_of_a_tree_have_memory_of_their_own() {
             },
         );
     }
+}
+
+#[test]
+fn links_that_move_from_one_despawned_target_to_the_next_are_all_recorded() {
+    let mut world = World::new();
+    let chain: Vec<Entity> = (0..8).map(|n| world.spawn(Id(n))).collect();
+    let mut staff = world.relations_mut::<ReportsTo>();
+    chain.windows(2).for_each(|pair| staff.link(pair[1], pair[0]).unwrap());
+    let leaves: Vec<Entity> = (0..50).map(|n| staff.spawn(chain[7], Id(n)).unwrap()).collect();
+    let counts = Arc::new(Mutex::new([0, 0]));
+    let [linked, unlinked] = [counts.clone(), counts.clone()];
+    staff.on_link(move |_, _, _| linked.lock().unwrap()[0] += 1);
+    staff.on_unlink(move |_, _, _| unlinked.lock().unwrap()[1] += 1);
+    // From the last to the second: each of them gets the leaves of the one before it.
+    assert_eq!(world.despawn_batch(chain[1..].iter().rev().copied()), 7);
+    world.validate().unwrap();
+    assert!(world.relations::<ReportsTo>().children(chain[0]).eq(leaves));
+    assert_eq!(*counts.lock().unwrap(), [7 * 50, 7 * 50 + 7]);
 }
