@@ -246,6 +246,7 @@ impl Resolver {
         let rest = self.steps.capacity() - self.steps.len();
         try_reserve_map(&mut self.overlay, count + rest)?;
         self.despawned.extend(self.despawn_set.entities());
+        self.links.try_doom(&world.storage, self.despawn_set.entities())?;
         for at in first..first + count {
             let entity = self.despawned[at];
             self.entries += self.links.try_cut(&world.storage, entity.index())?;

@@ -2,6 +2,9 @@
 
 use super::{Link, NONE, OnDespawn, RelationInfo};
 
+/// The depth of slots that are about to lose all their links. Nothing relies on it, so it is not kept.
+const DOOMED: u32 = u32::MAX;
+
 /// The records of one relation, by slot. The implementations say how a record is read.
 pub(crate) trait LinkView {
     /// Returns the record of a slot.
@@ -115,8 +118,19 @@ pub(crate) trait LinkStore: LinkView {
         self.detach(source);
         self.attach(source, target, before);
         if is_tree {
-            let depth = self.get(target).depth + 1;
-            self.set_depth(source, depth);
+            let depth = self.get(target).depth;
+            // A doomed target gives the source away, which gets its depth then.
+            if depth != DOOMED {
+                self.set_depth(source, depth + 1);
+            }
+        }
+    }
+
+    /// Declares that a slot is about to lose all its links, so that depths below it are not kept until it has.
+    #[inline]
+    fn doom(&mut self, slot: u32) {
+        if !self.get(slot).is_empty() {
+            self.update(slot, |link| link.depth = DOOMED);
         }
     }
 
@@ -165,18 +179,22 @@ pub(crate) trait LinkStore: LinkView {
         self.update(source, |link| (link.prev, link.next) = (last, NONE));
     }
 
-    /// Sets the depth of a slot, and changes the depths of all below it likewise.
+    /// Sets the depth of a slot, and changes the depths of all below it likewise. What is below doomed slots gets its depth later.
     #[inline]
     fn set_depth(&mut self, root: u32, depth: u32) {
         let link = self.get(root);
-        if link.depth == depth {
+        if link.depth == depth || link.depth == DOOMED {
             return;
         }
         let change = depth.wrapping_sub(link.depth);
         let mut next = Some(root);
         while let Some(slot) = next {
-            self.update(slot, |link| link.depth = link.depth.wrapping_add(change));
-            next = self.next_below(root, slot);
+            if self.get(slot).depth == DOOMED {
+                next = self.next_beside(root, slot);
+            } else {
+                self.update(slot, |link| link.depth = link.depth.wrapping_add(change));
+                next = self.next_below(root, slot);
+            }
         }
     }
 }

@@ -59,6 +59,21 @@ impl Storage {
         self.record_link_change(relation, source, target, NONE);
     }
 
+    /// Declares that entities are about to lose all their links, in whatever order. Without this, each link of a tree that is cut
+    /// changes the depths of all below it.
+    pub(crate) fn doom(&mut self, entities: &[Entity]) {
+        if entities.len() < 2 || !self.sparse.needs_doom() {
+            return;
+        }
+        for at in 0..self.sparse.relation_count() {
+            let (relation, info) = self.sparse.relation(at);
+            if info.is_tree() {
+                let mut links = self.sparse.links_mut(relation);
+                entities.iter().for_each(|entity| links.doom(entity.index()));
+            }
+        }
+    }
+
     /// Removes all links of a slot whose row is about to be removed. Its sources are unlinked, or linked to its own target if
     /// the relation says so. Capacity for the journal entries is reserved before.
     pub(crate) fn cut_links(&mut self, slot: Entity) {
@@ -118,6 +133,7 @@ impl Storage {
             return Ok(0);
         }
         let mut links = LinkOverlay::default();
+        links.try_doom(self, entities)?;
         entities.iter().try_fold(0, |entries, entity| Ok(entries + links.try_cut(self, entity.index())?))
     }
 }

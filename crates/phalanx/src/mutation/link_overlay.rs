@@ -5,7 +5,7 @@ use crate::alloc::try_reserve_map;
 use crate::links::{Link, LinkStore, LinkView};
 use crate::seeded::NumberMap;
 use crate::storage::Storage;
-use phalanx_store::AllocError;
+use phalanx_store::{AllocError, Entity};
 
 /// The records that the changes of a segment of commands, or of another operation, would have changed: by storage id of the
 /// relation and slot.
@@ -47,6 +47,20 @@ impl LinkOverlay {
     ) -> Result<T, AllocError> {
         let result = change(&mut PendingLinks { overlay: self, storage, relation });
         self.error.map_or(Ok(result), Err)
+    }
+
+    /// Declares that entities are about to lose all their links, like [`Storage::doom`].
+    ///
+    /// # Errors
+    ///
+    /// [`AllocError`] if allocation fails. The links are undefined then.
+    pub(crate) fn try_doom(&mut self, storage: &Storage, entities: &[Entity]) -> Result<(), AllocError> {
+        if entities.len() < 2 || !storage.sparse.needs_doom() {
+            return Ok(());
+        }
+        storage.sparse.relations().filter(|(_, info)| info.is_tree()).try_for_each(|(relation, _)| {
+            self.change(storage, relation, |links| entities.iter().for_each(|entity| links.doom(entity.index())))
+        })
     }
 
     /// Cuts the links of a slot that is despawned. Returns the greatest number of journal entries of that.

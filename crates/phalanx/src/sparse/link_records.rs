@@ -3,7 +3,7 @@
 
 use super::{LinearStorage, SparseStorage, SparseStorages, Store};
 use crate::change_detection::{AtomicTicks, Clock, Tick};
-use crate::links::{Link, LinkStore, LinkView, NONE, RelationInfo};
+use crate::links::{Link, LinkStore, LinkView, NONE, OnDespawn, RelationInfo};
 use phalanx_store::AllocError;
 
 /// The records of a relation.
@@ -46,6 +46,15 @@ impl SparseStorages {
         let storage_id = self.relations[at];
         let Some(info) = self.get(storage_id).relation else { unreachable!("the storage of a relation") };
         (storage_id, info)
+    }
+
+    /// Returns `true` if entities that are despawned together may lose their links in an order in which depths change often.
+    ///
+    /// In a single tree whose entities are despawned with their targets, all come before their targets.
+    pub(crate) fn needs_doom(&self) -> bool {
+        let mut trees = self.relations().filter(|(_, info)| info.is_tree());
+        let first = trees.next();
+        trees.next().is_some() || first.is_some_and(|(_, info)| info.on_despawn != OnDespawn::Despawn)
     }
 
     /// Returns `true` if a slot has links.

@@ -192,6 +192,8 @@ impl World {
         if despawns == Despawns::All {
             // Without links, nothing depends on the order.
             self.storage.cut_all_links();
+        } else {
+            self.storage.doom(entities);
         }
         for &entity in entities {
             if self.contains(entity) {
