@@ -5,7 +5,6 @@ mod apply_report;
 mod batch_commands;
 mod command_buffer;
 mod command_inbox;
-mod link_overlay;
 mod reserve;
 mod resolver;
 mod row_overlay;

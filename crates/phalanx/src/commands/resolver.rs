@@ -5,7 +5,6 @@
 
 use super::apply_report::CommandKind;
 use super::command_buffer::{Entry, moment_of};
-use super::link_overlay::{LinkOverlay, PendingLinks};
 use super::row_overlay::RowOverlay;
 use super::slot_predictor::SlotPredictor;
 use super::step::Step;
@@ -16,6 +15,7 @@ use crate::error::{NoSuchEntity, RowError, StructuralError};
 use crate::links::LinkStore;
 use crate::mutation::LinkPlan;
 use crate::mutation::despawn_set::{DespawnSet, LinkGraph};
+use crate::mutation::link_overlay::{LinkOverlay, PendingLinks};
 use crate::mutation::stash::Stash;
 use crate::rows::{Key, Label, Name};
 use crate::seeded::NumberMap;
@@ -242,16 +242,14 @@ impl Resolver {
         self.despawn_set.try_add(&world.storage, &self.links.over(&world.storage), root, true)?;
         let (first, count) = (self.despawned.len(), self.despawn_set.entities().len());
         try_reserve(&mut self.despawned, count)?;
-        try_reserve_map(&mut self.overlay, count)?;
+        // The commands after this one still need an entry each.
+        let rest = self.steps.capacity() - self.steps.len();
+        try_reserve_map(&mut self.overlay, count + rest)?;
         self.despawned.extend(self.despawn_set.entities());
+        self.links.try_doom(&world.storage, self.despawn_set.entities())?;
         for at in first..first + count {
             let entity = self.despawned[at];
-            for (relation, info) in world.storage.sparse.relations() {
-                let cut = |links: &mut PendingLinks<'_>| links.cut_next(entity.index(), info).is_some();
-                while self.links.change(&world.storage, relation, cut)? {
-                    self.entries += 2;
-                }
-            }
+            self.entries += self.links.try_cut(&world.storage, entity.index())?;
             let table = self.find(world, entity)?;
             self.despawn(world, entity, table, position)?;
         }

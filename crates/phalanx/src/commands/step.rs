@@ -111,6 +111,7 @@ impl Step {
             // SAFETY: the entity is alive, and the stash has capacity for the values of all its rows.
             Step::Despawn => unsafe { storage.remove_entity(reserved, named(), stash) },
             Step::DespawnAll { first, count } => {
+                storage.doom(&despawned[first..first + count]);
                 for &entity in &despawned[first..first + count] {
                     // SAFETY: the entity is alive, and the stash has capacity for the values of all its rows.
                     unsafe { storage.remove_entity(reserved, entity, stash) };

@@ -169,8 +169,10 @@ impl Storage {
         let Some(target) = self.slot(target) else { return };
         let id = self.sparse.get(relation).id;
         self.record_row(self.row_name(source), RowChange::Changed, |row, _| {
+            let start = row.recording.entries.len();
             row.push(event, id, ValuePtr::None);
-            if let Some(entry) = row.recording.entries.last_mut().filter(|entry| entry.event == event) {
+            // There is none if nothing watches the relation.
+            if let Some(entry) = row.recording.entries.get_mut(start) {
                 entry.target = Some(target);
             }
         });

@@ -2,6 +2,9 @@
 
 use super::{Link, NONE, OnDespawn, RelationInfo};
 
+/// The depth of slots that are about to lose all their links. Nothing relies on it, so it is not kept.
+const DOOMED: u32 = u32::MAX;
+
 /// The records of one relation, by slot. The implementations say how a record is read.
 pub(crate) trait LinkView {
     /// Returns the record of a slot.
@@ -108,7 +111,12 @@ pub(crate) trait LinkStore: LinkView {
         if next != NONE {
             self.update_source(next, |link| link.prev = source);
         }
-        let depth = if is_tree { above + 1 } else { 0 };
+        let depth = match is_tree {
+            false => 0,
+            // A doomed target gives the source away, which gets its depth then.
+            true if above == DOOMED || own.depth == DOOMED => own.depth,
+            true => above + 1,
+        };
         if own.first != NONE {
             self.set_depth(source, depth);
         }
@@ -125,7 +133,16 @@ pub(crate) trait LinkStore: LinkView {
         if own.first != NONE {
             self.set_depth(source, 0);
         }
-        self.update(source, |link| *link = Link { target: NONE, prev: NONE, next: NONE, depth: 0, ..*link });
+        let depth = if own.depth == DOOMED { DOOMED } else { 0 };
+        self.update(source, |link| *link = Link { target: NONE, prev: NONE, next: NONE, depth, ..*link });
+    }
+
+    /// Declares that a slot is about to lose all its links, so that depths below it are not kept until it has.
+    #[inline]
+    fn doom(&mut self, slot: u32) {
+        if !self.get(slot).is_empty() {
+            self.update(slot, |link| link.depth = DOOMED);
+        }
     }
 
     /// Removes one link of a slot that is despawned: of its first source, or its own if it has no sources. Sources are
@@ -166,19 +183,23 @@ pub(crate) trait LinkStore: LinkView {
         self.update(source, |link| (link.prev, link.next) = (last, NONE));
     }
 
-    /// Sets the depth of a slot, and changes the depths of all below it likewise.
+    /// Sets the depth of a slot, and changes the depths of all below it likewise. What is below doomed slots gets its depth later.
     #[inline]
     fn set_depth(&mut self, root: u32, depth: u32) {
         let link = self.get(root);
-        if link.depth == depth {
+        if link.depth == depth || link.depth == DOOMED {
             return;
         }
         let change = depth.wrapping_sub(link.depth);
         self.update(root, |link| link.depth = depth);
         let mut next = self.next_below(root, root);
         while let Some(slot) = next {
-            self.update_source(slot, |link| link.depth = link.depth.wrapping_add(change));
-            next = self.next_below(root, slot);
+            if self.get(slot).depth == DOOMED {
+                next = self.next_beside(root, slot);
+            } else {
+                self.update_source(slot, |link| link.depth = link.depth.wrapping_add(change));
+                next = self.next_below(root, slot);
+            }
         }
     }
 }

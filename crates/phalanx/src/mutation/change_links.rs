@@ -1,10 +1,11 @@
 //! The commits that change links: [`Storage::link`], [`Storage::unlink`] and [`Storage::cut_links`].
 
+use super::link_overlay::LinkOverlay;
 use super::link_plan::{LinkPlan, Position};
 use super::reserve::Reserved;
 use crate::error::RelationError;
 use crate::journal::Event;
-use crate::links::{LinkChange, LinkStore, LinkView, NONE};
+use crate::links::{LinkChange, LinkStore, LinkView, NONE, OnDespawn, RelationInfo};
 use crate::storage::Storage;
 use phalanx_store::{AllocError, Entity};
 
@@ -55,7 +56,24 @@ impl Storage {
         let mut links = self.sparse.links_mut(relation);
         let target = links.get(source.index()).target;
         links.unlink(source.index());
+        // Slots without links have no record, so that the storage has lost some.
+        self.restructured();
         self.record_link_change(relation, source, target, NONE);
+    }
+
+    /// Declares that entities are about to lose all their links, in whatever order. Without this, each link of a tree that is cut
+    /// changes the depths of all below it.
+    pub(crate) fn doom(&mut self, entities: &[Entity]) {
+        if entities.len() < 2 || !self.sparse.needs_doom() {
+            return;
+        }
+        for at in 0..self.sparse.relation_count() {
+            let (relation, info) = self.sparse.relation(at);
+            if info.is_tree() {
+                let mut links = self.sparse.links_mut(relation);
+                entities.iter().for_each(|entity| links.doom(entity.index()));
+            }
+        }
     }
 
     /// Removes all links of a slot whose row is about to be removed. Its sources are unlinked, or linked to its own target if
@@ -107,5 +125,17 @@ impl Storage {
             1 + 2 * link.count as usize
         });
         counts.sum()
+    }
+
+    /// Returns the greatest number of journal entries when the links of entities are cut one after another, if a relation gives
+    /// the sources of one of them to another one. Returns 0 if there is no such relation, or nothing is recorded.
+    pub(crate) fn try_reparent_entries(&self, entities: &[Entity]) -> Result<usize, AllocError> {
+        let reparents = |(_, info): (u32, &RelationInfo)| info.on_despawn == OnDespawn::Reparent;
+        if !self.journal.is_active() || !self.sparse.relations().any(reparents) {
+            return Ok(0);
+        }
+        let mut links = LinkOverlay::default();
+        links.try_doom(self, entities)?;
+        entities.iter().try_fold(0, |entries, entity| Ok(entries + links.try_cut(self, entity.index())?))
     }
 }

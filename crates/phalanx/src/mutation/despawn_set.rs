@@ -25,8 +25,8 @@ impl LinkGraph for &Storage {
 #[derive(Debug, Default)]
 pub(crate) struct DespawnSet {
     entities: Vec<Entity>,
-    /// Entities whose sources are not listed yet.
-    stack: Vec<Entity>,
+    /// Entities that are not listed yet, and whether their sources are on the stack or listed.
+    stack: Vec<(Entity, bool)>,
     /// The slots of the entities. Empty while no entity can be reached twice.
     slots: NumberMap<u32, ()>,
     /// The relation, if the entities are one tree of it and no other relation despawns any.
@@ -53,7 +53,8 @@ impl DespawnSet {
 
     /// Returns the bytes held from the allocator.
     pub(crate) fn bytes(&self) -> usize {
-        (self.entities.capacity() + self.stack.capacity()) * size_of::<Entity>()
+        self.entities.capacity() * size_of::<Entity>()
+            + self.stack.capacity() * size_of::<(Entity, bool)>()
             + self.slots.capacity() * size_of::<(u32, ())>()
     }
 
@@ -95,9 +96,10 @@ impl DespawnSet {
         }
         let found = self.try_list(storage, links, root, despawning().map(|(relation, _)| relation));
         let refused = found.map_err(StructuralError::from).and_then(|()| {
-            for &entity in &self.entities[start..] {
+            for &entity in self.entities[start..].iter().rev() {
                 for (relation, info) in refusing() {
-                    let others = sources(links, relation, entity.index()).filter(|slot| !self.slots.contains_key(slot));
+                    let others =
+                        sources_back(links, relation, entity.index()).filter(|slot| !self.slots.contains_key(slot));
                     match others.count() {
                         0 => {}
                         count => return Err(RelationError::Refused { relation: info.name(), entity, count }.into()),
@@ -107,41 +109,53 @@ impl DespawnSet {
             Ok(())
         });
         if let Err(error) = refused {
-            self.stack.clear();
-            for entity in self.entities.drain(start..) {
+            let begun = self.stack.drain(..).filter(|(_, is_begun)| *is_begun).map(|(entity, _)| entity);
+            for entity in self.entities.drain(start..).chain(begun) {
                 self.slots.remove(&entity.index());
             }
             return Err(error);
         }
-        self.entities[start..].reverse();
         Ok(start..self.entities.len())
     }
 
-    /// Lists an entity and those that are despawned because of it, in the reverse order.
+    /// Lists an entity and those that are despawned because of it: each after those, and sources of one target in their order.
     fn try_list(
         &mut self,
         storage: &Storage,
         links: &impl LinkGraph,
         root: Entity,
-        relations: impl Iterator<Item = u32> + Clone,
+        relations: impl DoubleEndedIterator<Item = u32> + Clone,
     ) -> Result<(), AllocError> {
-        if self.slots.contains_key(&root.index()) {
-            return Ok(());
-        }
-        self.push(root)?;
-        while let Some(entity) = self.stack.pop() {
-            self.try_push(entity)?;
-            for relation in relations.clone() {
-                for slot in sources(links, relation, entity.index()) {
-                    let source = storage.slot(slot).map(|source| storage.owner_of(source));
-                    let is_new = |source: &Entity| !self.slots.contains_key(&source.index());
-                    if let Some(source) = source.filter(is_new) {
-                        self.push(source)?;
+        self.try_push_stack(root, false)?;
+        loop {
+            // Before an entity leaves the stack, so that none is lost if this fails.
+            try_reserve(&mut self.entities, 1)?;
+            let Some((entity, is_begun)) = self.stack.pop() else { return Ok(()) };
+            if !is_begun {
+                // It may have been reached by another way since it was put on the stack.
+                if self.slots.contains_key(&entity.index()) {
+                    continue;
+                }
+                let height = self.stack.len();
+                self.try_push_stack(entity, true)?;
+                try_reserve_map(&mut self.slots, 1)?;
+                self.slots.insert(entity.index(), ());
+                // The first one is on top.
+                for relation in relations.clone().rev() {
+                    for slot in sources_back(links, relation, entity.index()) {
+                        let source = storage.slot(slot).map(|source| storage.owner_of(source));
+                        if let Some(source) = source.filter(|source| !self.slots.contains_key(&source.index())) {
+                            self.try_push_stack(source, false)?;
+                        }
                     }
                 }
+                if self.stack.len() > height + 1 {
+                    continue;
+                }
+                self.stack.pop();
             }
+            self.entities.push(entity);
         }
-        Ok(())
     }
 
     /// Lists an entity and those below it in a tree, each after its own sources.
@@ -179,21 +193,20 @@ impl DespawnSet {
         Ok(())
     }
 
-    fn push(&mut self, entity: Entity) -> Result<(), AllocError> {
+    /// Puts an entity on the stack.
+    fn try_push_stack(&mut self, entity: Entity, is_begun: bool) -> Result<(), AllocError> {
         try_reserve(&mut self.stack, 1)?;
-        try_reserve_map(&mut self.slots, 1)?;
-        self.slots.insert(entity.index(), ());
-        self.stack.push(entity);
+        self.stack.push((entity, is_begun));
         Ok(())
     }
 }
 
-/// Returns the slots of the sources of a slot, in order.
-fn sources(links: &impl LinkGraph, relation: u32, slot: u32) -> impl Iterator<Item = u32> {
-    let mut next = links.link(relation, slot).first;
+/// Returns the slots of the sources of a slot, in the reverse order.
+fn sources_back(links: &impl LinkGraph, relation: u32, slot: u32) -> impl Iterator<Item = u32> {
+    let mut next = links.link(relation, slot).last;
     core::iter::from_fn(move || {
         let slot = Some(next).filter(|slot| *slot != NONE)?;
-        next = links.link(relation, slot).next;
+        next = links.link(relation, slot).prev;
         Some(slot)
     })
 }

@@ -31,6 +31,7 @@ mod change_links;
 pub(crate) mod despawn_set;
 pub(crate) mod displaced;
 mod edge;
+pub(crate) mod link_overlay;
 mod link_plan;
 mod move_row;
 mod remove_row;

@@ -3,7 +3,7 @@
 
 use super::{LinearStorage, SparseStorage, SparseStorages, Store};
 use crate::change_detection::Tick;
-use crate::links::{Link, LinkStore, LinkView, NONE, RelationInfo};
+use crate::links::{Link, LinkStore, LinkView, NONE, OnDespawn, RelationInfo};
 use phalanx_store::AllocError;
 
 /// The records of a relation.
@@ -23,7 +23,7 @@ pub(crate) struct LinkRecordsMut<'a> {
 
 impl SparseStorages {
     /// Returns the relations that the world knows, with their storage ids, in the canonical order.
-    pub(crate) fn relations(&self) -> impl Iterator<Item = (u32, &RelationInfo)> + Clone {
+    pub(crate) fn relations(&self) -> impl DoubleEndedIterator<Item = (u32, &RelationInfo)> + Clone {
         self.relations.iter().filter_map(|storage_id| Some((*storage_id, self.get(*storage_id).relation.as_ref()?)))
     }
 
@@ -49,6 +49,15 @@ impl SparseStorages {
     /// Returns the number of times that links were written.
     pub(crate) fn link_changes(&self) -> u64 {
         self.link_changes
+    }
+
+    /// Returns `true` if entities that are despawned together may lose their links in an order in which depths change often.
+    ///
+    /// In a single tree whose entities are despawned with their targets, all come before their targets.
+    pub(crate) fn needs_doom(&self) -> bool {
+        let mut trees = self.relations().filter(|(_, info)| info.is_tree());
+        let first = trees.next();
+        trees.next().is_some() || first.is_some_and(|(_, info)| info.on_despawn != OnDespawn::Despawn)
     }
 
     /// Returns `true` if a slot has links.
@@ -80,7 +89,8 @@ impl SparseStorages {
         links
     }
 
-    /// Returns a copy of the storage of a relation without links of slots that are not kept, and the number of those links.
+    /// Returns a copy of the storage of a relation without links of slots that are not kept, and the number of those that lead
+    /// from a slot that is kept to one that is not, or back.
     ///
     /// # Errors
     ///
@@ -94,14 +104,20 @@ impl SparseStorages {
         let mut copy = self.get(storage_id).try_clone()?;
         let mut cut = crate::alloc::try_vec(copy.len() as usize)?;
         let links = self.links(Some(storage_id));
-        let leads_out =
-            |slot: &u32| links.get(*slot).target != NONE && !(is_kept(*slot) && is_kept(links.get(*slot).target));
-        cut.extend(links.slots().filter(leads_out));
+        let mut leading_out = 0;
+        for slot in links.slots() {
+            let target = links.get(slot).target;
+            let kept = (is_kept(slot), target != NONE && is_kept(target));
+            if target != NONE && kept != (true, true) {
+                leading_out += usize::from(kept.0 != kept.1);
+                cut.push(slot);
+            }
+        }
         // The deepest first, so that each depth is set once.
         cut.sort_unstable_by_key(|slot| (core::cmp::Reverse(links.get(*slot).depth), *slot));
         let mut pruned = LinkRecordsMut::new(&mut copy);
         cut.iter().for_each(|slot| pruned.unlink(*slot));
-        Ok((copy, cut.len()))
+        Ok((copy, leading_out))
     }
 
     /// Reserves capacity for the record of a slot. Records may move even if this fails.

@@ -186,6 +186,9 @@ impl World {
                 entries += self.storage.link_entries_of(row.0.index());
             }
         }
+        if despawns != Despawns::All && entities.len() > 1 {
+            entries += self.storage.try_reparent_entries(entities)?;
+        }
         let mut removed = RemovedRows::try_with_capacity(count)?;
         self.storage.sparse.try_reserve_displaced(count)?;
         self.storage.reserve_entries(entries)?;
@@ -193,6 +196,8 @@ impl World {
         if despawns == Despawns::All {
             // Without links, nothing depends on the order.
             self.storage.cut_all_links();
+        } else {
+            self.storage.doom(entities);
         }
         for &entity in entities {
             if self.contains(entity) {

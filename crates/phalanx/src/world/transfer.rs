@@ -146,6 +146,7 @@ impl<'a> Transfer<'a> {
         cut.extend(links.from.own.iter().chain(&links.from.others).filter(|pair| !pair.is_inside).copied());
         // SAFETY: capacity is reserved there, and the values count as moved out here.
         unsafe { sparse.move_in(&self.from.sparse, &self.to.sparse) };
+        self.from.doom(entities);
         self.from.unlink_pairs(&links.from);
         let mut rows = leaving.as_slice();
         for &entity in entities {

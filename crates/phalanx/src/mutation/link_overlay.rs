@@ -1,15 +1,16 @@
-//! [`LinkOverlay`]: the links that a segment changes, as they would be.
+//! [`LinkOverlay`]: links as they would be after changes that are not made yet.
 
+use super::despawn_set::LinkGraph;
 use crate::alloc::try_reserve_map;
 use crate::links::{Link, LinkStore, LinkView};
-use crate::mutation::despawn_set::LinkGraph;
 use crate::seeded::NumberMap;
 use crate::storage::Storage;
-use phalanx_store::AllocError;
+use phalanx_store::{AllocError, Entity};
 
-/// The records that a segment changes, by storage id of the relation and slot.
+/// The records that the changes of a segment of commands, or of another operation, would have changed: by storage id of the
+/// relation and slot.
 #[derive(Debug, Default)]
-pub(super) struct LinkOverlay {
+pub(crate) struct LinkOverlay {
     /// With the segment that set them. They count in that segment only.
     records: NumberMap<(u32, u32), (u32, Link)>,
     segment: u32,
@@ -19,17 +20,17 @@ pub(super) struct LinkOverlay {
 
 impl LinkOverlay {
     /// Returns the bytes held from the allocator.
-    pub(super) fn bytes(&self) -> usize {
+    pub(crate) fn bytes(&self) -> usize {
         self.records.capacity() * size_of::<((u32, u32), (u32, Link))>()
     }
 
     /// Forgets what the segments before have changed.
-    pub(super) fn start(&mut self) {
+    pub(crate) fn start(&mut self) {
         self.records.clear();
     }
 
     /// Begins a segment.
-    pub(super) fn begin(&mut self, segment: u32) {
+    pub(crate) fn begin(&mut self, segment: u32) {
         (self.segment, self.error) = (segment, None);
     }
 
@@ -38,7 +39,7 @@ impl LinkOverlay {
     /// # Errors
     ///
     /// [`AllocError`] if allocation fails. The links are undefined then.
-    pub(super) fn change<T>(
+    pub(crate) fn change<T>(
         &mut self,
         storage: &Storage,
         relation: u32,
@@ -48,13 +49,42 @@ impl LinkOverlay {
         self.error.map_or(Ok(result), Err)
     }
 
+    /// Declares that entities are about to lose all their links, like [`Storage::doom`].
+    ///
+    /// # Errors
+    ///
+    /// [`AllocError`] if allocation fails. The links are undefined then.
+    pub(crate) fn try_doom(&mut self, storage: &Storage, entities: &[Entity]) -> Result<(), AllocError> {
+        if entities.len() < 2 || !storage.sparse.needs_doom() {
+            return Ok(());
+        }
+        storage.sparse.relations().filter(|(_, info)| info.is_tree()).try_for_each(|(relation, _)| {
+            self.change(storage, relation, |links| entities.iter().for_each(|entity| links.doom(entity.index())))
+        })
+    }
+
+    /// Cuts the links of a slot that is despawned. Returns the greatest number of journal entries of that.
+    ///
+    /// # Errors
+    ///
+    /// [`AllocError`] if allocation fails. The links are undefined then.
+    pub(crate) fn try_cut(&mut self, storage: &Storage, slot: u32) -> Result<usize, AllocError> {
+        let mut entries = 0;
+        for (relation, info) in storage.sparse.relations() {
+            while self.change(storage, relation, |links| links.cut_next(slot, info).is_some())? {
+                entries += 2;
+            }
+        }
+        Ok(entries)
+    }
+
     /// Returns the links of one relation, with those of a storage that the segment has not changed.
-    pub(super) fn of<'a>(&'a self, storage: &'a Storage, relation: u32) -> PendingView<'a> {
+    pub(crate) fn of<'a>(&'a self, storage: &'a Storage, relation: u32) -> PendingView<'a> {
         PendingView { overlay: self, storage, relation }
     }
 
     /// Returns the links of all relations, with those of a storage that the segment has not changed.
-    pub(super) fn over<'a>(&'a self, storage: &'a Storage) -> PendingGraph<'a> {
+    pub(crate) fn over<'a>(&'a self, storage: &'a Storage) -> PendingGraph<'a> {
         PendingGraph { overlay: self, storage }
     }
 
@@ -67,7 +97,7 @@ impl LinkOverlay {
 }
 
 /// The links of all relations as they would be.
-pub(super) struct PendingGraph<'a> {
+pub(crate) struct PendingGraph<'a> {
     overlay: &'a LinkOverlay,
     storage: &'a Storage,
 }
@@ -79,7 +109,7 @@ impl LinkGraph for PendingGraph<'_> {
 }
 
 /// The links of one relation as they would be.
-pub(super) struct PendingView<'a> {
+pub(crate) struct PendingView<'a> {
     overlay: &'a LinkOverlay,
     storage: &'a Storage,
     relation: u32,
@@ -92,7 +122,7 @@ impl LinkView for PendingView<'_> {
 }
 
 /// The links of one relation as they would be, for writing.
-pub(super) struct PendingLinks<'a> {
+pub(crate) struct PendingLinks<'a> {
     overlay: &'a mut LinkOverlay,
     storage: &'a Storage,
     relation: u32,
