@@ -10,6 +10,7 @@ use phalanx::{
     World,
 };
 use phalanx_testkit::{Rng, panics_here};
+use std::any::TypeId;
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Mutex;
@@ -110,11 +111,13 @@ impl Model {
 }
 
 type Found = Vec<(Entity, String)>;
+/// Finds the items in one of several ways.
+type Run = Box<dyn FnMut(&mut World, usize) -> Found>;
 
 /// A query, in states that are kept over all worlds, and what it is expected to find of an entity.
 struct Case {
     name: &'static str,
-    run: Box<dyn FnMut(&mut World, usize) -> Found>,
+    run: Run,
     get: fn(&mut World, Entity) -> Option<String>,
     expected: fn(&Model, Entity) -> Option<String>,
 }
@@ -325,7 +328,7 @@ fn change(world: &mut World, model: &mut Model, rng: &mut Rng) {
         (0..=2, parent, _) => {
             let entity = world.spawn_empty();
             model.nodes.insert(entity, Node::default());
-            if let Some(parent) = parent.filter(|_| value % 4 > 0) {
+            if let Some(parent) = parent.filter(|_| !value.is_multiple_of(4)) {
                 world.relations_mut::<ChildOf>().link(entity, parent).unwrap();
                 model.set_parent(entity, parent);
             }
@@ -405,7 +408,7 @@ fn terms_and_filters_find_what_a_model_finds() {
                     frames.push(model.clone());
                     timeline.validate(&world).unwrap();
                 }
-                1 if timeline.len() > 0 => {
+                1 if !timeline.is_empty() => {
                     let back = rng.below(timeline.len());
                     timeline.rewind(&mut world, back).unwrap();
                     frames.truncate(frames.len() - back);
@@ -498,6 +501,7 @@ fn a_query_iterates_over_the_links_if_they_are_few() {
     );
     assert!(query.iter().map(|(entity, t)| (entity, t.0)).eq([(ids[200], 7)]));
     let roots = world.query_filtered::<Entity, IsRoot<Docked>>();
+    assert!(roots.explain().to_string().contains("IsRoot<"), "{}", roots.explain());
     assert!(matches!(roots.explain().driver, PlanDriver::Tables { rows: 300 }));
     assert_eq!(roots.len(), 299);
     // Nothing has a target in a relation that the world does not know.
@@ -631,6 +635,9 @@ fn systems_declare_relations_and_what_they_read_through_them() {
         let keys = access.keys().filter(|(key, ..)| matches!(key, AccessKey::Relation(_)));
         keys.map(|(_, writes, name)| (writes, name)).collect::<Vec<_>>()
     };
+    assert!(
+        reader.keys().any(|key| key == (AccessKey::Component(TypeId::of::<T>()), false, std::any::type_name::<T>()))
+    );
     assert_eq!(relations(&reader), [(false, std::any::type_name::<ChildOf>())]);
     let [tree, likes] = [std::any::type_name::<ChildOf>(), std::any::type_name::<Likes>()];
     assert_eq!(relations(&filter), [(false, tree), (false, likes)]);

@@ -8,6 +8,7 @@ use crate::sparse::{GroupDesc, Store};
 use crate::storage::table::Table;
 use crate::world::World;
 use core::fmt;
+use std::borrow::Cow;
 
 /// A description of what a query iterates over: the matching tables, or a shorter store.
 ///
@@ -30,8 +31,10 @@ use core::fmt;
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct QueryPlan {
-    /// The type of the query.
+    /// The type of the data.
     pub query: &'static str,
+    /// The type of the filter. Without a filter it is `()`.
+    pub filter: &'static str,
     /// What the query iterates over.
     pub driver: PlanDriver,
     /// The matching tables that have rows, in the order in which they are visited.
@@ -154,6 +157,7 @@ impl QueryPlan {
         };
         QueryPlan {
             query: core::any::type_name::<D>(),
+            filter: core::any::type_name::<F>(),
             driver,
             tables: matching().map(table).collect(),
             tables_in_world: storage.tables_in_order().count(),
@@ -187,7 +191,11 @@ fn group_name(world: &World, what: &GroupDesc) -> String {
 
 impl fmt::Display for QueryPlan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (matching, query) = (self.tables.len(), self.query);
+        let matching = self.tables.len();
+        let query = match self.filter {
+            "()" => Cow::Borrowed(self.query),
+            filter => format!("{} with {filter}", self.query).into(),
+        };
         match &self.driver {
             PlanDriver::Tables { rows } => {
                 write!(f, "{query} iterates over {matching} of {} tables, {rows} rows", self.tables_in_world)?;
