@@ -107,6 +107,9 @@ impl Storage {
             entities.iter().for_each(|entity| links.remove(entity.index()));
         }
         let has_others = self.sparse.relation_count() > usize::from(tree.is_some());
+        if has_others {
+            self.doom(entities);
+        }
         for &entity in entities {
             if has_others {
                 self.cut_links(entity);

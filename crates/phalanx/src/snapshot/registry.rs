@@ -271,8 +271,9 @@ impl Registry {
     /// let child = world.entity_mut(parent)?.spawn_child(());
     /// let mut registry = Registry::new();
     /// registry.relation::<ChildOf>("child of")?;
-    /// let bytes = registry.save_to_vec(&world)?;
-    /// let loaded = registry.load(&*bytes)?;
+    /// let mut file = Vec::new();
+    /// registry.save(&world, &mut file)?;
+    /// let loaded = registry.load(&*file)?;
     /// assert_eq!(loaded.relations::<ChildOf>().parent(child), Some(parent));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
