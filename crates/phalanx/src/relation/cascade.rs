@@ -29,6 +29,9 @@ use core::ops::Range;
 use phalanx_store::raw::Lane;
 use phalanx_store::{AllocError, Entity};
 
+/// The types of a cascade, none of which it has.
+type Types<R, L, G> = PhantomData<fn() -> (R, L, G)>;
+
 /// The number of nodes of a batch in a parallel loop.
 const BATCH: usize = 256;
 
@@ -71,7 +74,7 @@ pub struct Cascade<R, L, G> {
     plan: CascadePlan,
     /// The clock and the tick of the last run.
     last_run: Option<(u64, Tick)>,
-    types: PhantomData<fn() -> (R, L, G)>,
+    types: Types<R, L, G>,
 }
 
 impl<R, L, G> Default for Cascade<R, L, G> {
@@ -255,10 +258,10 @@ impl<R: TreeRelation, L: Component, G: Component> Cascade<R, L, G> {
             run_batches(executor, batches, Pace::Measured, |batch: Range<usize>| {
                 let first = depth.start + batch.start * BATCH;
                 let end = depth.end.min(depth.start + batch.end * BATCH);
-                for node in first..end {
+                for (node, parent) in (first..end).zip(&parents[first..end]) {
                     // SAFETY: the world is borrowed exclusively. Each node of the depth is in one batch, and each batch is visited
                     // once. Parents are of a lower depth, which no thread writes any more.
-                    unsafe { visit(&rows, node, parents[node], &mut |parent, local, own| each(parent, local, own)) };
+                    unsafe { visit(&rows, node, *parent, &mut |parent, local, own| each(parent, local, own)) };
                 }
             });
         }
