@@ -12,6 +12,7 @@ mod forge;
 mod golden;
 mod hostile;
 mod kit;
+mod links;
 mod merge;
 mod parts;
 mod plain;

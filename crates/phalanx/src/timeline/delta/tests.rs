@@ -1,6 +1,8 @@
 use super::{delta, try_apply};
 use crate::group::{Observed, Owned};
 use crate::layout::Kind;
+use crate::links::{OnDespawn, RelationKind};
+use crate::relation::{ChildOf, Relation};
 use crate::signature::compared;
 use crate::timeline::DeltaError;
 use crate::{Component, ComponentDescriptor, Entity, Key, Plain as _, Removal, Role, Signature, World};
@@ -19,6 +21,14 @@ struct Line(u8);
 #[derive(Component, Clone, Copy, Debug, PartialEq)]
 #[component(layout = "pool", track = "row", plain)]
 struct Owner(u32);
+
+/// A relation in which rings are despawned as a whole.
+enum Leads {}
+
+impl Relation for Leads {
+    const KIND: RelationKind = RelationKind::OneToMany;
+    const ON_DESPAWN: OnDespawn = OnDespawn::Despawn;
+}
 
 #[derive(Component, Clone, Copy)]
 #[component(plain)]
@@ -101,7 +111,7 @@ fn no_bytes_make_a_world_that_cannot_be() {
     world.spawn(Row(7));
     world.remove::<Line>(all[8]).unwrap();
     let bytes = delta(&before, &world.checkpoint().unwrap()).unwrap();
-    try_forged(&mut world, &before, &bytes);
+    try_forged(&mut world, &before, &bytes, 12);
 }
 
 /// The same with groups, extra rows, marks and reservations.
@@ -122,16 +132,40 @@ fn no_bytes_make_groups_rows_or_reservations_that_cannot_be() {
     world.get_mut::<Owner>(all[2]).unwrap().0 = 9;
     let _reserved = [(); 3].map(|()| world.reserve_entity());
     let bytes = delta(&before, &world.checkpoint().unwrap()).unwrap();
-    try_forged(&mut world, &before, &bytes);
+    try_forged(&mut world, &before, &bytes, 12);
 }
 
-fn try_forged(world: &mut World, before: &super::Checkpoint, bytes: &[u8]) {
+/// The same with links of relations.
+#[test]
+fn h97_no_bytes_of_a_delta_make_links_that_cannot_be() {
+    let mut world = World::new();
+    let all: Vec<Entity> = (0..8).map(|n| world.spawn((Row(n), Owner(n), Line(n as u8)))).collect();
+    let mut tree = world.relations_mut::<ChildOf>();
+    for (child, parent) in [(1, 0), (2, 0), (3, 2), (4, 2)] {
+        tree.link(all[child], all[parent]).unwrap();
+    }
+    world.relations_mut::<Leads>().link(all[5], all[6]).unwrap();
+    let before = world.checkpoint().unwrap();
+    let mut tree = world.relations_mut::<ChildOf>();
+    tree.link(all[0], all[7]).unwrap();
+    tree.link(all[3], all[0]).unwrap();
+    tree.unlink(all[1]).unwrap();
+    let mut ring = world.relations_mut::<Leads>();
+    ring.link(all[6], all[7]).unwrap();
+    ring.link(all[7], all[5]).unwrap();
+    let bytes = delta(&before, &world.checkpoint().unwrap()).unwrap();
+    try_forged(&mut world, &before, &bytes, 2);
+    assert_eq!(world.relations::<ChildOf>().depth(all[4]), 3);
+}
+
+/// Applies the bytes with changes, each byte so many times with another.
+fn try_forged(world: &mut World, before: &super::Checkpoint, bytes: &[u8], times: usize) {
     let (mut random, mut refused) = (1u64, 0);
-    for at in 0..bytes.len() * 12 {
+    for at in 0..bytes.len() * times {
         random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
         let mut forged = bytes.to_vec();
         let value = [0, 1, 2, 0x7f, 0x80, 0xff, 0x40, (random >> 33) as u8];
-        forged[at / 12] = value[(random >> 50) as usize % 8];
+        forged[at / times] = value[(random >> 50) as usize % 8];
         if at % 3 == 0 {
             let other = (random >> 20) as usize % bytes.len();
             forged[other] = forged[other].wrapping_add(1);
@@ -149,7 +183,7 @@ fn try_forged(world: &mut World, before: &super::Checkpoint, bytes: &[u8]) {
         };
         world.validate().unwrap();
     }
-    assert!(refused > bytes.len(), "{refused} were refused");
+    assert!(refused * 12 > bytes.len() * times, "{refused} were refused");
     world.rollback(before).unwrap();
     try_apply(world, bytes, true, None).unwrap();
     world.validate().unwrap();
