@@ -3,7 +3,7 @@
 //! # Representation
 //!
 //! A [`CascadePlan`] lists the entities by depth, with the position of each parent. So one forward loop visits parents
-//! before their children. The plan is made anew when links or members have changed.
+//! before their children. The plan is made again when links or members have changed.
 //!
 //! # Aligned rows
 //!

@@ -83,11 +83,11 @@ impl CascadePlan {
         self.is_propagated = true;
     }
 
-    /// Makes the plan anew if links or members have changed.
+    /// Makes the plan again if links or members have changed.
     ///
     /// # Errors
     ///
-    /// [`AllocError`] if allocation fails. The next update makes the plan anew.
+    /// [`AllocError`] if allocation fails. The next update makes the plan again.
     pub(super) fn try_update(
         &mut self,
         world: &mut World,
