@@ -30,12 +30,22 @@
 //!
 //! 1. Entities come in the order of the operation: that of the bundles, of the given list, or of the commands.
 //!    [`World::clear`] and [`World::transfer_all`] go by index. Changes of all entities that pass a filter go by table and row.
-//! 2. The events of one row come in the order `spawned`, `added` and `set`, `removed`, `despawned`. Extra rows of a new entity
-//!    follow its main row, and those of a despawned entity precede it. Both are in the order of their creation.
+//! 2. The events of one row come in the order `spawned`, `added` and `set`, `unlinked` and `linked`, `removed`, `despawned`. Extra
+//!    rows of a new entity follow its main row, and those of a despawned entity precede it. Both are in the order of their creation.
 //! 3. Within each of these steps, listeners are called in the order in which they were connected, for whatever component.
 //! 4. The [observers](#observers-of-queries) of a row are called after all other events of the row: after those of its last
 //!    change, if an operation changes it several times. First come the queries that it leaves, then those that it enters, each
 //!    in the order of connection. Then the next row follows.
+//!
+//! [Links](crate::relation) are ordered like this:
+//!
+//! - An entity that gets another target is `unlinked` from the old one, then `linked` to the new one.
+//! - A despawned entity is preceded by the `unlinked` of its links: first of the entities that are linked to it, in their order,
+//!   then its own. An entity that gets its target instead (`"reparent"`) is `linked` in its turn.
+//! - Entities that are despawned because of their target come before it, one after another. Of a tree the leaves come first, each
+//!   with its `unlinked`, its `removed` and its `despawned`.
+//! - Where several entities are cloned or moved together, all `linked` come after the events of these entities. All `unlinked`
+//!   come before them when they are moved to another world, and in [`World::clear`].
 //!
 //! So the order depends only on the operation and on the order of connections. It does not depend on which component was
 //! used first.
@@ -49,6 +59,9 @@
 //!   a snapshot with it, or the component was inserted.
 //! - `set`: a component was replaced by an insertion or by [`replace`](World::replace), or changed by [`patch`](World::patch).
 //! - `removed`: a row lost a component by a removal, a despawn, or a move to another world.
+//! - `linked` and `unlinked`: an entity got a target in a relation, or lost it. These are connected by
+//!   [`RelationsMut::on_link`](crate::relation::RelationsMut::on_link) and
+//!   [`on_unlink`](crate::relation::RelationsMut::on_unlink). Moving a source within the order of its target is not an event.
 //! - `spawned` and `despawned`: for entities only, not for extra rows.
 //!
 //! Writing through `&mut` access, by [`get_mut`](World::get_mut) or by a query, is not an event. Neither is the drop of the
