@@ -331,7 +331,7 @@ impl Engine {
             }
             4 => {
                 let (root, map, mut cut) = (tree.transfer_tree)(here, entity, there).unwrap();
-                assert!(map.iter().any(|pair| *pair == (entity, root)));
+                assert!(map.contains(&(entity, root)));
                 assert_eq!(map.len(), entities.len());
                 let mut expected = model.transfer(other, &map);
                 cut.sort();
