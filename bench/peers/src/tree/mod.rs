@@ -3,6 +3,7 @@
 //! A library is a file here with a type that implements [`Tree`]. Only those that have a relation of children to parents
 //! of their own are here.
 
+mod bevy;
 mod limit;
 mod phalanx;
 mod workloads;
