@@ -4,6 +4,7 @@
 //! of their own are here.
 
 mod bevy;
+mod flecs;
 mod limit;
 mod phalanx;
 mod workloads;

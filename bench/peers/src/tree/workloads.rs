@@ -1,13 +1,13 @@
 //! The workloads, written once for all libraries.
 
-use super::{Tree, bevy, limit, phalanx};
+use super::{Tree, bevy, flecs, limit, phalanx};
 use crate::data::shape;
 use crate::harness::{BAND, Build, Case, Unit, WIDE_BAND, Ways, Workload};
 use phalanx_testkit::Rng;
 
 /// The rows of a function over every library.
 macro_rules! trees {
-    ($f:ident) => { trees!(@ $f limit::Limit, phalanx::Table, phalanx::Pool, bevy::Bevy) };
+    ($f:ident) => { trees!(@ $f limit::Limit, phalanx::Table, phalanx::Pool, bevy::Bevy, flecs::Flecs) };
     (@ $f:ident $($tree:ty),*) => {{
         let rows: Vec<Build> = vec![$(Box::new($f::<$tree>)),*];
         rows
