@@ -31,6 +31,22 @@ component!(
     Data { v: f32 }
 );
 
+component!(
+    /// What the nodes of a tree carry along; the first value is the node's number.
+    Body { v: [f32; 4] }
+);
+component!(
+    /// The transform of a node relative to its parent.
+    Local { m: Matrix }
+);
+component!(
+    /// The transform of a node in the world.
+    Global { m: Matrix }
+);
+
+/// A 3 × 4 matrix, by columns.
+pub type Matrix = [[f32; 3]; 4];
+
 macro_rules! letters {
     ($($name:ident)*) => { $( component!($name { v: f32 }); )* };
 }
@@ -77,6 +93,45 @@ pub fn join(p: &mut Position, v: &Velocity, e: &Extra) {
     p.x += v.x * e.v;
     p.y += v.y * e.v;
     p.z += v.z * e.v;
+}
+
+#[inline(always)]
+pub fn body(i: usize) -> Body {
+    Body { v: [i as f32; 4] }
+}
+
+/// The transform of node `i` relative to its parent.
+pub fn local(i: usize) -> Matrix {
+    let x = (i % 17) as f32 * 0.01;
+    [[1.0, x, 0.0], [-x, 1.0, 0.0], [0.0, 0.0, 1.0], [x, 1.0, -x]]
+}
+
+#[inline(always)]
+pub fn multiply(a: &Matrix, b: &Matrix) -> Matrix {
+    let mut product = [[0.0; 3]; 4];
+    for (column, of) in product.iter_mut().zip(b) {
+        for (row, value) in column.iter_mut().enumerate() {
+            *value = a[0][row] * of[0] + a[1][row] * of[1] + a[2][row] * of[2];
+        }
+    }
+    for row in 0..3 {
+        product[3][row] += a[3][row];
+    }
+    product
+}
+
+/// The parents of 48 trees with a fan-out of 4, 4, 3, 3, 2 and 2, by depth.
+pub fn shape() -> Vec<Option<usize>> {
+    let mut parents = vec![None; 48];
+    let mut level = 0..48;
+    for fan_out in [4, 4, 3, 3, 2, 2] {
+        let start = parents.len();
+        for parent in level {
+            parents.extend((0..fan_out).map(|_| Some(parent)));
+        }
+        level = start..parents.len();
+    }
+    parents
 }
 
 /// Whether entity `i` is among the `percent` of all that are chosen, scattered evenly.
@@ -148,6 +203,20 @@ impl Digest {
     #[inline]
     pub fn scalar(&mut self, v: f32) {
         self.word(u64::from(v.to_bits()));
+    }
+
+    /// A node of a tree and its parent, if it has one.
+    #[inline]
+    pub fn link(&mut self, child: &[f32; 4], parent: Option<&[f32; 4]>) {
+        let parent = parent.map_or(u32::MAX, |parent| parent[0].to_bits());
+        self.word(u64::from(child[0].to_bits()) ^ (u64::from(parent) << 32));
+    }
+
+    /// Each value with its place, so that the same values elsewhere are another matrix.
+    #[inline]
+    pub fn matrix(&mut self, m: &Matrix) {
+        let values = m.as_flattened().iter().zip(0u64..);
+        self.word(values.fold(0, |sum, (value, at)| sum ^ mix(u64::from(value.to_bits()) ^ (at << 32))));
     }
 
     #[inline]

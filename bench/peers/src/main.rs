@@ -1,7 +1,7 @@
 //! Phalanx side by side with other libraries: the same workloads on all of them, interleaved in one process, with
 //! their results compared. `--help` lists the arguments; `docs/benchmarks.md` has results and what they mean.
 //!
-//! A family of workloads is a folder: `ecs`, `store`, `soa`, `snapshot`. A trait in its `mod.rs` says what a library
+//! A family of workloads is a folder: `ecs`, `tree`, `store`, `soa`, `snapshot`. A trait in its `mod.rs` says what a library
 //! must do, a file for each library how it does, and the workloads are written once over the trait.
 
 mod arguments;
@@ -16,6 +16,7 @@ mod report;
 mod snapshot;
 mod soa;
 mod store;
+mod tree;
 
 use arguments::{Command, Measure, USAGE};
 use harness::{Effort, Workload};
@@ -25,7 +26,10 @@ use std::time::Duration;
 
 fn main() -> ExitCode {
     phalanx_testkit::bench::settle_allocator();
-    let workloads = || [ecs::all(), ecs::schedules(), store::all(), soa::all(), snapshot::all()].into_iter().flatten();
+    let workloads = || {
+        let families = [ecs::all(), ecs::schedules(), tree::all(), store::all(), soa::all(), snapshot::all()];
+        families.into_iter().flatten()
+    };
     match arguments::parse(std::env::args().skip(1)) {
         Err(sentence) => refuse(&sentence),
         Ok(Command::Help) => {
