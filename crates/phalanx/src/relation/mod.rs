@@ -75,6 +75,7 @@ mod walk;
 
 pub use crate::links::{OnDespawn, RelationKind};
 pub use crate::mutation::Position;
+pub use crate::storage::link_pairs::CutLink;
 pub use child_of::ChildOf;
 pub(crate) use link_of::LinkOf;
 pub use listener::{Linked, Unlinked};
@@ -82,5 +83,5 @@ pub use relation::{Relation, TreeRelation};
 pub use relations::Relations;
 pub use relations_mut::RelationsMut;
 pub use sources::Sources;
-pub use tree::{CutLink, TransferredTree};
+pub use tree::TransferredTree;
 pub use walk::{Ancestors, Descendants, LeavesFirst};
