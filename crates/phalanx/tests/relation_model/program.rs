@@ -6,7 +6,8 @@ use phalanx::relation::Position;
 use phalanx::snapshot::{Part, Registry, diff};
 use phalanx::store::Entity;
 use phalanx::timeline::{Checkpoint, Timeline, delta};
-use phalanx::{CommandBuffer, Key, Role, World};
+use phalanx::{CommandBuffer, Key, RelationError, Role, StructuralError, World};
+use phalanx_testkit::fail_nth;
 use std::collections::BTreeSet;
 
 /// What decides: a number below a bound.
@@ -28,6 +29,14 @@ pub(crate) struct Engine {
     next: u32,
     /// The checksum of the world that an operation has changed, for each operation.
     pub(crate) sums: Vec<u64>,
+}
+
+fn is_memory(error: &RelationError) -> bool {
+    matches!(error, RelationError::Alloc(_))
+}
+
+fn is_change_memory(error: &StructuralError) -> bool {
+    matches!(error, StructuralError::Alloc(_) | StructuralError::Relation(RelationError::Alloc(_)))
 }
 
 /// How the events of an operation are compared.
@@ -122,6 +131,32 @@ impl Engine {
         }
     }
 
+    /// Runs an operation, sometimes first with an allocation that fails: then the world is what it was.
+    fn attempt<T, E>(
+        &mut self,
+        at: usize,
+        pick: Pick<'_>,
+        is_memory: fn(&E) -> bool,
+        mut run: impl FnMut(&mut World) -> Result<T, E>,
+    ) -> Result<T, E> {
+        if pick(3) == 0 {
+            if let Some(logs) = &self.logs {
+                // What a listener allocates must not fail.
+                logs[at].lock().unwrap().reserve(10_000);
+            }
+            let sum = self.checksum(at);
+            let (result, _) = fail_nth(1 + pick(6) as u64, || run(&mut self.worlds[at]));
+            match result {
+                Err(error) if is_memory(&error) => {
+                    self.worlds[at].validate().unwrap();
+                    assert_eq!(self.checksum(at), sum, "an operation without memory has changed the world");
+                }
+                result => return result,
+            }
+        }
+        run(&mut self.worlds[at])
+    }
+
     fn step(&mut self, at: usize, pick: Pick<'_>) {
         let order = match pick(30) {
             _ if self.models[at].nodes.len() < 12 && pick(4) > 0 => self.grow(at, pick),
@@ -210,7 +245,8 @@ impl Engine {
             2 | 3 => {
                 let n = self.fresh_id();
                 let expected = self.models[at].can_spawn(relation, target);
-                let result = (methods.spawn)(&mut self.worlds[at], target, Id(n)).map_err(Refusal::of_change);
+                let result = self.attempt(at, pick, is_change_memory, |world| (methods.spawn)(world, target, Id(n)));
+                let result = result.map_err(Refusal::of_change);
                 self.same(at, sum, result.map(|_| ()), expected);
                 if let Ok(entity) = result {
                     self.born(at, entity, Node { id: Some(n), ..Node::default() });
@@ -219,19 +255,21 @@ impl Engine {
             }
             4..9 => {
                 let position = self.position(at, relation, target, pick);
-                let (world, model) = (&mut self.worlds[at], &mut self.models[at]);
-                let result = (methods.link)(world, source, target, position).map_err(Refusal::of);
-                let expected = model.link(relation, source, target, position);
+                let link = |world: &mut World| (methods.link)(world, source, target, position);
+                let result = self.attempt(at, pick, is_memory, link).map_err(Refusal::of);
+                let expected = self.models[at].link(relation, source, target, position);
                 self.same(at, sum, result, expected);
             }
             9 => {
-                let result = (methods.unlink)(world, source).map_err(Refusal::of);
-                let expected = model.unlink(relation, source);
+                let result = self.attempt(at, pick, is_memory, |world| (methods.unlink)(world, source));
+                let result = result.map_err(Refusal::of);
+                let expected = self.models[at].unlink(relation, source);
                 self.same(at, sum, result, expected);
             }
             10 => {
-                let result = world.try_despawn(source).map_err(Refusal::of_change);
-                let expected = model.despawn(source);
+                let result = self.attempt(at, pick, is_change_memory, |world| world.try_despawn(source));
+                let result = result.map_err(Refusal::of_change);
+                let expected = self.models[at].despawn(source);
                 self.same(at, sum, result, expected);
             }
             11 => {
@@ -240,8 +278,9 @@ impl Engine {
                 assert_eq!(self.worlds[at].despawn_batch(list), expected);
             }
             12 => {
-                let result = (methods.sort)(world, target).map_err(Refusal::of);
-                let expected = model.sort(relation, target);
+                let result = self.attempt(at, pick, is_memory, |world| (methods.sort)(world, target));
+                let result = result.map_err(Refusal::of);
+                let expected = self.models[at].sort(relation, target);
                 self.same(at, sum, result, expected);
             }
             13 if pick(6) == 0 => {
