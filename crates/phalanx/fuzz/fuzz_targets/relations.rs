@@ -3,6 +3,8 @@
 // Results of operations are dropped, whatever their type is.
 #![allow(dropping_copy_types, dropping_references, clippy::drop_non_drop)]
 
+#[path = "../../tests/relation_model/buffers.rs"]
+mod buffers;
 #[path = "../../tests/relation_model/kit.rs"]
 mod kit;
 #[path = "../../tests/relation_model/model.rs"]

@@ -3,6 +3,7 @@
 // In a list of things to do, `drop` is how their results end.
 #![allow(dropping_copy_types, dropping_references, clippy::drop_non_drop)]
 
+mod buffers;
 mod cases;
 mod failures;
 mod kit;

@@ -158,7 +158,7 @@ fn h97_no_bytes_of_a_delta_make_links_that_cannot_be() {
     assert_eq!(world.relations::<ChildOf>().depth(all[4]), 3);
 }
 
-/// Applies the bytes with changes, each byte so many times with another.
+/// Applies the bytes with each byte changed, a number of times.
 fn try_forged(world: &mut World, before: &super::Checkpoint, bytes: &[u8], times: usize) {
     let (mut random, mut refused) = (1u64, 0);
     for at in 0..bytes.len() * times {
