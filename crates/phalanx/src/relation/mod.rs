@@ -133,6 +133,7 @@ mod walk;
 
 pub use crate::links::{OnDespawn, RelationKind};
 pub use crate::mutation::Position;
+pub use crate::storage::link_pairs::CutLink;
 pub use cascade::Cascade;
 pub use child_of::ChildOf;
 pub use depth::Depth;
@@ -147,7 +148,7 @@ pub use relations::Relations;
 pub use relations_mut::RelationsMut;
 pub use source_items::SourceItems;
 pub use sources::Sources;
-pub use tree::{CutLink, TransferredTree};
+pub use tree::TransferredTree;
 pub use up::Up;
 #[doc(hidden)]
 pub use visited_links::VisitedLinks;

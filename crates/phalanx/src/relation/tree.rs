@@ -3,19 +3,9 @@
 use super::{RelationsMut, TreeRelation};
 use crate::alloc::try_vec;
 use crate::error::{NoSuchEntity, StructuralError};
+use crate::storage::link_pairs::CutLink;
 use crate::world::{EntityMap, Transfer, World, clone_all};
 use phalanx_store::Entity;
-
-/// A link that was cut, because only one of its entities was moved to another world.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct CutLink {
-    /// The relation.
-    pub relation: &'static str,
-    /// The source of the link, in the world that it was in.
-    pub source: Entity,
-    /// The target of the link, in the world that it was in.
-    pub target: Entity,
-}
 
 /// A tree that was moved to another world: [`RelationsMut::transfer_tree`].
 #[derive(Clone, Debug)]
@@ -113,13 +103,8 @@ impl<R: TreeRelation> RelationsMut<'_, R> {
     /// On error nothing has changed.
     pub fn transfer_tree(&mut self, root: Entity, other: &mut World) -> Result<TransferredTree, StructuralError> {
         let entities = self.try_tree(root)?;
-        let (map, pairs) = Transfer::new(self.world, other).entities(&entities)?;
+        let (map, cut) = Transfer::new(self.world, other).entities(&entities)?;
         self.world.dispatch_moves(other);
-        let name = |relation| self.world.storage.sparse.get(relation).relation.map_or("", |info| info.name());
-        let cut = pairs
-            .iter()
-            .map(|pair| CutLink { relation: name(pair.relation), source: pair.source, target: pair.target })
-            .collect();
         match map.get(root) {
             Some(root) => Ok(TransferredTree { root, map, cut }),
             None => unreachable!("an entity that was moved has become another"),

@@ -1,4 +1,4 @@
-//! [`LinkPair`]: a link that is made again, between other entities.
+//! [`LinkPair`] and [`CutLink`]: links of entities that are cloned, or moved to another world.
 
 use super::Storage;
 use crate::alloc::{try_reserve, try_reserve_map};
@@ -19,6 +19,17 @@ pub(crate) struct LinkPair {
     pub(crate) target: Entity,
     /// Whether both entities are cloned or moved.
     pub(crate) is_inside: bool,
+}
+
+/// A link that was cut, because only one of its entities was moved to another world.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CutLink {
+    /// The relation.
+    pub relation: &'static str,
+    /// The source of the link, in the world that it was in.
+    pub source: Entity,
+    /// The target of the link, in the world that it was in.
+    pub target: Entity,
 }
 
 /// The links of some entities.

@@ -11,7 +11,7 @@ use crate::signal::dispatch_catch;
 use crate::signature::Signature;
 use crate::sparse::Arrivals;
 use crate::storage::Storage;
-use crate::storage::link_pairs::{LinkPair, LinkPairs};
+use crate::storage::link_pairs::{CutLink, LinkPairs};
 use core::ops::Range;
 use phalanx_store::raw::row_ptr;
 use phalanx_store::{AllocError, Entity};
@@ -104,7 +104,7 @@ impl<'a> Transfer<'a> {
 
     /// Moves entities that are alive and differ. Returns which have become which, and the links that were cut: those between one
     /// of them and another entity. The caller dispatches the moves.
-    pub(crate) fn entities(mut self, entities: &[Entity]) -> Result<(EntityMap, Vec<LinkPair>), StructuralError> {
+    pub(crate) fn entities(mut self, entities: &[Entity]) -> Result<(EntityMap, Vec<CutLink>), StructuralError> {
         self.from.flush()?;
         self.to.flush()?;
         let count = entities.iter().map(|entity| self.from.extra_rows(entity.index()).count() + 1).sum::<usize>();
@@ -143,7 +143,13 @@ impl<'a> Transfer<'a> {
         self.reserve_links(&links, count)?;
         self.reserve_entries(&passages, &links)?;
         let mut cut = try_vec(links.from.own.len() + links.from.others.len())?;
-        cut.extend(links.from.own.iter().chain(&links.from.others).filter(|pair| !pair.is_inside).copied());
+        let name = |relation| self.from.sparse.get(relation).relation.map_or("", |info| info.name());
+        let leading_out = links.from.own.iter().chain(&links.from.others).filter(|pair| !pair.is_inside);
+        cut.extend(leading_out.map(|pair| CutLink {
+            relation: name(pair.relation),
+            source: pair.source,
+            target: pair.target,
+        }));
         // SAFETY: capacity is reserved there, and the values count as moved out here.
         unsafe { sparse.move_in(&self.from.sparse, &self.to.sparse) };
         self.from.doom(entities);

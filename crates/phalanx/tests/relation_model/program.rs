@@ -1,12 +1,13 @@
 //! Operations on two worlds with relations and on a naive model of each, compared after every step.
 
-use super::kit::{CHILD_OF, Event, Fire, Id, Log, Mass, RELATIONS, Spin, fresh, listen, register, registry};
+use super::kit::{Event, Fire, Id, Log, Mass, RELATIONS, Spin, fresh, listen, register, registry};
 use super::model::{Model, Node, Refusal};
 use phalanx::relation::Position;
 use phalanx::snapshot::{Part, Registry, diff};
 use phalanx::store::Entity;
 use phalanx::timeline::{Checkpoint, Timeline, delta};
-use phalanx::{CommandBuffer, Key, Role, World};
+use phalanx::{Key, RelationError, Role, StructuralError, World};
+use phalanx_testkit::fail_nth;
 use std::collections::BTreeSet;
 
 /// What decides: a number below a bound.
@@ -18,8 +19,8 @@ const MANY: usize = 120;
 /// Two worlds, their models, and what has become of them.
 pub(crate) struct Engine {
     registry: Registry,
-    worlds: [World; 2],
-    models: [Model; 2],
+    pub(crate) worlds: [World; 2],
+    pub(crate) models: [Model; 2],
     logs: Option<[Log; 2]>,
     /// A state of each world to which it may go back.
     checkpoints: [Option<(Checkpoint, Model)>; 2],
@@ -30,9 +31,17 @@ pub(crate) struct Engine {
     pub(crate) sums: Vec<u64>,
 }
 
+fn is_memory(error: &RelationError) -> bool {
+    matches!(error, RelationError::Alloc(_))
+}
+
+fn is_change_memory(error: &StructuralError) -> bool {
+    matches!(error, StructuralError::Alloc(_) | StructuralError::Relation(RelationError::Alloc(_)))
+}
+
 /// How the events of an operation are compared.
 #[derive(Clone, Copy, PartialEq)]
-enum Order {
+pub(crate) enum Order {
     Exact,
     Any,
     /// The world has no events for what the operation does.
@@ -67,17 +76,17 @@ impl Engine {
         (0..2).for_each(|at| self.check(at, pick));
     }
 
-    fn checksum(&self, at: usize) -> u64 {
+    pub(crate) fn checksum(&self, at: usize) -> u64 {
         self.registry.checksum(&self.worlds[at]).unwrap()
     }
 
-    fn fresh_id(&mut self) -> u32 {
+    pub(crate) fn fresh_id(&mut self) -> u32 {
         self.next += 1;
         self.next
     }
 
     /// Returns an entity, sometimes a dead one or one of the other world.
-    fn someone(&self, at: usize, pick: Pick<'_>) -> Entity {
+    pub(crate) fn someone(&self, at: usize, pick: Pick<'_>) -> Entity {
         let nodes = &self.models[at].nodes;
         match pick(12) {
             0 => self.all[pick(self.all.len())],
@@ -92,7 +101,7 @@ impl Engine {
     }
 
     /// Returns a position among the sources of a target, sometimes beside an entity that is none of them.
-    fn position(&self, at: usize, relation: usize, target: Entity, pick: Pick<'_>) -> Position {
+    pub(crate) fn position(&self, at: usize, relation: usize, target: Entity, pick: Pick<'_>) -> Position {
         let sources = self.models[at].links[relation].sources(target);
         let beside = match sources.len() {
             0 => self.someone(at, pick),
@@ -102,7 +111,7 @@ impl Engine {
         [Position::Last, Position::First, Position::Before(beside), Position::After(beside)][pick(4)]
     }
 
-    fn born(&mut self, at: usize, entity: Entity, node: Node) {
+    pub(crate) fn born(&mut self, at: usize, entity: Entity, node: Node) {
         assert!(self.models[at].nodes.insert(entity, node).is_none(), "{entity} is alive already");
         self.all.push(entity);
     }
@@ -120,6 +129,32 @@ impl Engine {
         if result.is_err() {
             assert_eq!(self.checksum(at), sum, "an operation that failed has changed the world");
         }
+    }
+
+    /// Runs an operation, sometimes first with an allocation that fails: then the world is what it was.
+    fn attempt<T, E>(
+        &mut self,
+        at: usize,
+        pick: Pick<'_>,
+        is_memory: fn(&E) -> bool,
+        mut run: impl FnMut(&mut World) -> Result<T, E>,
+    ) -> Result<T, E> {
+        if pick(3) == 0 {
+            if let Some(logs) = &self.logs {
+                // What a listener allocates must not fail.
+                logs[at].lock().unwrap().reserve(10_000);
+            }
+            let sum = self.checksum(at);
+            let (result, _) = fail_nth(1 + pick(6) as u64, || run(&mut self.worlds[at]));
+            match result {
+                Err(error) if is_memory(&error) => {
+                    self.worlds[at].validate().unwrap();
+                    assert_eq!(self.checksum(at), sum, "an operation without memory has changed the world");
+                }
+                result => return result,
+            }
+        }
+        run(&mut self.worlds[at])
     }
 
     fn step(&mut self, at: usize, pick: Pick<'_>) {
@@ -210,7 +245,8 @@ impl Engine {
             2 | 3 => {
                 let n = self.fresh_id();
                 let expected = self.models[at].can_spawn(relation, target);
-                let result = (methods.spawn)(&mut self.worlds[at], target, Id(n)).map_err(Refusal::of_change);
+                let result = self.attempt(at, pick, is_change_memory, |world| (methods.spawn)(world, target, Id(n)));
+                let result = result.map_err(Refusal::of_change);
                 self.same(at, sum, result.map(|_| ()), expected);
                 if let Ok(entity) = result {
                     self.born(at, entity, Node { id: Some(n), ..Node::default() });
@@ -219,19 +255,21 @@ impl Engine {
             }
             4..9 => {
                 let position = self.position(at, relation, target, pick);
-                let (world, model) = (&mut self.worlds[at], &mut self.models[at]);
-                let result = (methods.link)(world, source, target, position).map_err(Refusal::of);
-                let expected = model.link(relation, source, target, position);
+                let link = |world: &mut World| (methods.link)(world, source, target, position);
+                let result = self.attempt(at, pick, is_memory, link).map_err(Refusal::of);
+                let expected = self.models[at].link(relation, source, target, position);
                 self.same(at, sum, result, expected);
             }
             9 => {
-                let result = (methods.unlink)(world, source).map_err(Refusal::of);
-                let expected = model.unlink(relation, source);
+                let result = self.attempt(at, pick, is_memory, |world| (methods.unlink)(world, source));
+                let result = result.map_err(Refusal::of);
+                let expected = self.models[at].unlink(relation, source);
                 self.same(at, sum, result, expected);
             }
             10 => {
-                let result = world.try_despawn(source).map_err(Refusal::of_change);
-                let expected = model.despawn(source);
+                let result = self.attempt(at, pick, is_change_memory, |world| world.try_despawn(source));
+                let result = result.map_err(Refusal::of_change);
+                let expected = self.models[at].despawn(source);
                 self.same(at, sum, result, expected);
             }
             11 => {
@@ -240,6 +278,7 @@ impl Engine {
                 assert_eq!(self.worlds[at].despawn_batch(list), expected);
             }
             12 => {
+                // A query has no form that returns an error if allocation fails.
                 let result = (methods.sort)(world, target).map_err(Refusal::of);
                 let expected = model.sort(relation, target);
                 self.same(at, sum, result, expected);
@@ -547,137 +586,5 @@ pub(crate) fn compare(world: &World, model: &Model, all: &[Entity]) {
             }
             assert_eq!((tree.descendants)(world, entity), [depth_first, leaves_first, breadth_first]);
         }
-    }
-}
-
-/// A recorded command.
-#[derive(Clone, Copy, Debug)]
-enum Command {
-    Link(usize, Entity, Entity, Position),
-    Unlink(usize, Entity),
-    Despawn(Entity),
-    /// Of an entity that was reserved for it, with a number.
-    Spawn(Entity, u32),
-    Insert(Entity, u32),
-    AddRow(Entity, u32),
-    /// A closure, which ends a segment.
-    Closure,
-}
-
-impl Model {
-    /// Executes a command.
-    fn execute(&mut self, command: Command) -> Result<(), Refusal> {
-        match command {
-            Command::Link(relation, source, target, position) => self.link(relation, source, target, position)?,
-            Command::Unlink(relation, source) => drop(self.unlink(relation, source)?),
-            Command::Despawn(entity) => self.despawn(entity)?,
-            Command::Spawn(entity, n) => {
-                self.require(entity)?;
-                self.nodes.get_mut(&entity).unwrap().id = Some(n);
-            }
-            Command::Insert(entity, n) => {
-                self.require(entity)?;
-                let node = self.nodes.get_mut(&entity).unwrap();
-                (node.fire, node.mass) = (Some(n % 6), Some(n));
-            }
-            Command::AddRow(entity, role) => {
-                self.require(entity)?;
-                self.nodes.get_mut(&entity).unwrap().rows.push(role);
-            }
-            Command::Closure => {}
-        }
-        Ok(())
-    }
-}
-
-impl Engine {
-    /// Applies a buffer with several commands.
-    fn buffer(&mut self, at: usize, pick: Pick<'_>) -> Order {
-        let (mut buffer, mut commands, mut spawned) = (CommandBuffer::new(), Vec::new(), Vec::new());
-        let is_strict = pick(2) == 0;
-        // A few entities, so that commands of a segment are about the same ones.
-        let mut few: Vec<Entity> = (0..2 + pick(6)).map(|_| self.someone(at, pick)).collect();
-        for _ in 0..1 + pick(9) {
-            let (relation, entity, n) = (pick(RELATIONS.len()), few[pick(few.len())], self.fresh_id());
-            let command = match pick(16) {
-                0..7 => {
-                    let target = few[pick(few.len())];
-                    let beside = few[pick(few.len())];
-                    let position = match pick(8) {
-                        0..4 => Position::Last,
-                        4 => Position::First,
-                        5 => Position::Before(beside),
-                        6 => Position::After(beside),
-                        _ => self.position(at, relation, target, pick),
-                    };
-                    (RELATIONS[relation].record_link)(&mut buffer, entity, target, position);
-                    Command::Link(relation, entity, target, position)
-                }
-                7 | 8 => {
-                    (RELATIONS[relation].record_unlink)(&mut buffer, entity);
-                    Command::Unlink(relation, entity)
-                }
-                9 | 10 => {
-                    buffer.despawn(entity);
-                    Command::Despawn(entity)
-                }
-                11 | 12 => {
-                    let new = buffer.spawn_with(&self.worlds[at], Id(n));
-                    few.push(new);
-                    spawned.push(new);
-                    commands.push(Command::Spawn(new, n));
-                    (RELATIONS[CHILD_OF].record_link)(&mut buffer, new, entity, Position::Last);
-                    Command::Link(CHILD_OF, new, entity, Position::Last)
-                }
-                13 => {
-                    buffer.insert(entity, (Fire(n % 6), Mass(n)));
-                    Command::Insert(entity, n)
-                }
-                14 => {
-                    buffer.add_row(Key::main(entity).with_role(Role(n)), (Fire(n), Id(0)));
-                    Command::AddRow(entity, n)
-                }
-                _ => {
-                    buffer.queue(|_| {});
-                    Command::Closure
-                }
-            };
-            commands.push(command);
-        }
-        let sum = self.checksum(at);
-        spawned.iter().for_each(|new| self.born(at, *new, Node::default()));
-        if is_strict {
-            let mut start = self.models[at].clone();
-            let mut first = None;
-            for (position, &command) in commands.iter().enumerate() {
-                if let Err(refusal) = self.models[at].execute(command) {
-                    first = Some((position, refusal));
-                    self.models[at] = start;
-                    break;
-                }
-                if let Command::Closure = command {
-                    start = self.models[at].clone();
-                }
-            }
-            let result = buffer.try_apply(&mut self.worlds[at]);
-            let result = result.map_err(|error| (error.position, Refusal::of_change(error.error)));
-            assert_eq!(result.err(), first, "{commands:?}");
-            let is_one = !commands.iter().any(|command| matches!(command, Command::Closure));
-            if first.is_some() && spawned.is_empty() && is_one {
-                assert_eq!(self.checksum(at), sum, "a buffer that failed has changed the world");
-            }
-        } else {
-            let mut skipped = Vec::new();
-            for (position, &command) in commands.iter().enumerate() {
-                match (command, self.models[at].execute(command)) {
-                    (Command::Despawn(_), Err(Refusal::NoSuchEntity(_))) | (_, Ok(())) => {}
-                    (_, Err(refusal)) => skipped.push((position, refusal)),
-                }
-            }
-            let report = buffer.apply(&mut self.worlds[at]);
-            let seen = report.skipped().iter().map(|error| (error.position, Refusal::of_change(error.error)));
-            assert_eq!(seen.collect::<Vec<_>>(), skipped, "{commands:?}");
-        }
-        Order::Exact
     }
 }
