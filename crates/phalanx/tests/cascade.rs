@@ -57,8 +57,8 @@ macro_rules! layouts {
                 for seed in 0..40 {
                     let mut random = Random::new(seed);
                     let mut world = World::new();
-                    let $world = &mut world;
-                    $group;
+                    let setup = |$world: &mut World| $group;
+                    setup(&mut world);
                     let pool = ThreadPool::new(2);
                     let mut cascade = Cascade::<ChildOf, Local, Global>::new();
                     let mut entities = Vec::new();
@@ -79,8 +79,8 @@ macro_rules! layouts {
             #[test]
             fn only_changed_trees_are_visited() {
                 let mut world = World::new();
-                let $world = &mut world;
-                $group;
+                let setup = |$world: &mut World| $group;
+                setup(&mut world);
                 let roots: Vec<_> = (0..10).map(|n| world.spawn((Local(n), Global(0)))).collect();
                 let mut leaves = Vec::new();
                 for root in &roots {
@@ -121,8 +121,8 @@ macro_rules! layouts {
             #[test]
             fn a_rollback_is_noticed() {
                 let mut world = World::new();
-                let $world = &mut world;
-                $group;
+                let setup = |$world: &mut World| $group;
+                setup(&mut world);
                 let root = world.spawn((Local(1), Global(0)));
                 let child = world.entity_mut(root).unwrap().spawn_child((Local(2), Global(0)));
                 let mut cascade = Cascade::<ChildOf, Local, Global>::new();
@@ -158,6 +158,8 @@ macro_rules! layouts {
                     }
                     6 => drop(world.relations_mut::<ChildOf>().unlink(pick(random))),
                     7 => {
+                        // A reference or a `Mut`, by how changes are tracked.
+                        #[allow(unused_mut)]
                         if let Ok(mut local) = world.get_mut::<Local>(pick(random)) {
                             local.0 = random.below(9);
                         }
@@ -181,6 +183,6 @@ layouts! {
     table: "table", "row", |_world| ();
     pool: "pool", "row", |_world| ();
     linear: "linear", "row", |_world| ();
-    grouped: "pool", "row", |world| drop(Cascade::<ChildOf, Local, Global>::group(world).unwrap());
-    column: "pool", "column", |world| drop(Cascade::<ChildOf, Local, Global>::group(world).unwrap());
+    grouped: "pool", "row", |world| _ = Cascade::<ChildOf, Local, Global>::group(world).unwrap();
+    column: "pool", "column", |world| _ = Cascade::<ChildOf, Local, Global>::group(world).unwrap();
 }

@@ -3,7 +3,7 @@
 
 use super::{LinearStorage, SparseStorage, SparseStorages, Store};
 use crate::change_detection::Tick;
-use crate::links::{Link, LinkStore, LinkView, NONE, OnDespawn, RelationInfo};
+use crate::links::{Link, LinkStore, LinkView, OnDespawn, RelationInfo};
 use phalanx_store::AllocError;
 
 /// The records of a relation.
@@ -107,8 +107,8 @@ impl SparseStorages {
         let mut leading_out = 0;
         for slot in links.slots() {
             let target = links.get(slot).target;
-            let kept = (is_kept(slot), target != NONE && is_kept(target));
-            if target != NONE && kept != (true, true) {
+            let kept = (is_kept(slot), target != crate::links::NONE && is_kept(target));
+            if target != crate::links::NONE && kept != (true, true) {
                 leading_out += usize::from(kept.0 != kept.1);
                 cut.push(slot);
             }
