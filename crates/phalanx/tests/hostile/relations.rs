@@ -388,7 +388,7 @@ fn crossed() -> (World, Vec<Entity>) {
 }
 
 #[test]
-fn h100_depths_are_not_kept_while_a_tree_ends() {
+fn h90_depths_are_not_kept_while_a_tree_ends() {
     // If each link that is cut changed the depths of all below it, this would not end.
     let (world, all) = crossed();
     world.validate().unwrap();
