@@ -218,20 +218,14 @@ impl<R: TreeRelation, L: Component, G: Component> Cascade<R, L, G> {
         let (rows, ticks) = self.begin(world);
         let mut count = 0;
         let (parents, dirty) = self.plan.parents_and_dirty();
+        mark_changed(&rows, ticks, dirty);
         for (node, &parent) in parents.iter().enumerate() {
-            let is_below = parent != NONE && dirty[parent as usize];
-            if !(is_below || dirty[node]) {
-                let Some(found) = rows.get(node) else { continue };
-                // SAFETY: the lanes are those of `L`, and the row is in use.
-                let changed = unsafe { <L::Layout as TracksChanges<L>>::changed(found.lanes, found.local.1, ticks) };
-                if !ticks.is_new(changed) {
-                    continue;
-                }
+            if dirty[node] || parent != NONE && dirty[parent as usize] {
+                dirty[node] = true;
+                count += 1;
+                // SAFETY: the world is borrowed exclusively, and each node is visited once.
+                unsafe { visit(&rows, node, parent, &mut each) };
             }
-            dirty[node] = true;
-            count += 1;
-            // SAFETY: the world is borrowed exclusively, and each node is visited once.
-            unsafe { visit(&rows, node, parent, &mut each) };
         }
         self.end(world, ticks);
         count
@@ -310,6 +304,20 @@ where
     /// Returns the errors of [`World::create_group`].
     pub fn group(world: &mut World) -> Result<crate::Group<Owned<(L, G)>>, GroupError> {
         world.create_group::<Owned<(L, G)>>()
+    }
+}
+
+/// Marks the nodes whose `L` has changed since the last run. Nothing else runs meanwhile, so that this is one loop over ticks.
+fn mark_changed<L: Component, G: Component>(rows: &Rows<L, G>, ticks: RunTicks, dirty: &mut [bool])
+where
+    L::Layout: TracksChanges<L>,
+{
+    for (node, is_dirty) in dirty.iter_mut().enumerate() {
+        if let Some(found) = rows.get(node) {
+            // SAFETY: the lanes are those of `L`, and the row is in use.
+            let changed = unsafe { <L::Layout as TracksChanges<L>>::changed(found.lanes, found.local.1, ticks) };
+            *is_dirty |= ticks.is_new(changed);
+        }
     }
 }
 
