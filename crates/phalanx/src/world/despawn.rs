@@ -1,7 +1,7 @@
 //! Despawns entities and removes extra rows.
 #![allow(unsafe_code)]
 
-use super::{RowId, World};
+use super::{Location, RowId, World};
 use crate::alloc::{try_vec, unwrap_alloc};
 use crate::error::{NoSuchEntity, RelationError, RowError, StructuralError, infallible, panic_change, require_alive};
 use crate::mutation::despawn_set::DespawnSet;
@@ -49,14 +49,28 @@ impl World {
         self.storage.sparse.prefetch_despawn(entity.index());
         self.storage.flush()?;
         let at = self.storage.try_location(entity)?;
-        if self.storage.rows.owns(entity.index()) || self.storage.journal.is_active() {
-            return self.despawn_all(&[entity], Despawns::One).map(|_| ());
-        }
-        if self.storage.sparse.has_relations() && self.storage.sparse.has_links(entity.index()) {
-            return self.despawn_all(&[entity], Despawns::One).map(|_| ());
+        let is_special = self.storage.rows.owns(entity.index()) || self.storage.journal.is_active();
+        if is_special || self.storage.sparse.has_relations() {
+            return self.despawn_special(entity, at, is_special);
         }
         // SAFETY: the entity is there and has no extra rows. The capacity for the sparse values of one slot is always
         // reserved. The values that need a drop are left in place, and dropped once.
+        unsafe {
+            self.storage.remove_row(Reserved::new(), entity, at, &mut InPlace);
+            self.storage.drop_in_place(at.table, None);
+        }
+        Ok(())
+    }
+
+    /// Despawns an entity that has extra rows, or whose despawn is recorded, or that may have links.
+    #[cold]
+    #[inline(never)]
+    fn despawn_special(&mut self, entity: Entity, at: Location, is_special: bool) -> Result<(), StructuralError> {
+        if is_special || self.storage.sparse.has_links(entity.index()) {
+            return self.despawn_all(&[entity], Despawns::One).map(|_| ());
+        }
+        // SAFETY: the entity is there and has neither extra rows nor links. The capacity for the sparse values of one slot is
+        // always reserved. The values that need a drop are left in place, and dropped once.
         unsafe {
             self.storage.remove_row(Reserved::new(), entity, at, &mut InPlace);
             self.storage.drop_in_place(at.table, None);
