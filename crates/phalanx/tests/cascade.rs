@@ -1,7 +1,8 @@
 //! Cascades: values that are computed from those of parents, against a recursive model.
 
 use phalanx::executor::ThreadPool;
-use phalanx::relation::{Cascade, ChildOf};
+use phalanx::relation::{Cascade, ChildOf, Relation, RelationKind, TreeRelation};
+use phalanx::timeline::Timeline;
 use phalanx::{Component, Entity, World};
 use phalanx_testkit::bench::mix;
 use std::collections::HashMap;
@@ -140,6 +141,24 @@ macro_rules! layouts {
                 check(&world);
             }
 
+            #[test]
+            fn a_timeline_sees_what_is_written() {
+                let mut world = World::new();
+                let setup = |$world: &mut World| $group;
+                setup(&mut world);
+                let root = world.spawn((Local(1), Global(0)));
+                let child = world.entity_mut(root).unwrap().spawn_child((Local(2), Global(0)));
+                let mut timeline = Timeline::new(4);
+                timeline.capture(&mut world).unwrap();
+                Cascade::<ChildOf, Local, Global>::new().propagate(&mut world, compute);
+                timeline.capture(&mut world).unwrap();
+                timeline.validate(&world).unwrap();
+                let written = world.get::<Global>(child).unwrap().0;
+                timeline.rewind(&mut world, 1).unwrap();
+                assert_eq!(world.get::<Global>(child).unwrap().0, 0);
+                assert_ne!(written, 0);
+            }
+
             fn step(world: &mut World, entities: &mut Vec<Entity>, random: &mut Random) {
                 entities.retain(|entity| world.contains(*entity));
                 let pick = |random: &mut Random| entities[random.below(entities.len() as u64) as usize];
@@ -185,4 +204,28 @@ layouts! {
     linear: "linear", "row", |_world| ();
     grouped: "pool", "row", |world| _ = Cascade::<ChildOf, Local, Global>::group(world).unwrap();
     column: "pool", "column", |world| _ = Cascade::<ChildOf, Local, Global>::group(world).unwrap();
+}
+
+/// A relation that is called a tree, and is none: it has no depths.
+struct Pretended;
+
+impl Relation for Pretended {
+    const KIND: RelationKind = RelationKind::OneToMany;
+}
+impl TreeRelation for Pretended {}
+
+#[test]
+fn a_pretended_tree_has_only_roots() {
+    // Threads that compute entities of one depth must not read what others of them write.
+    let mut world = World::new();
+    let entities: Vec<Entity> = (0..5_000).map(|n| world.spawn((table::Local(n), table::Global(0)))).collect();
+    for pair in entities.windows(2) {
+        world.relations_mut::<Pretended>().link(pair[1], pair[0]).unwrap();
+    }
+    let mut cascade = Cascade::<Pretended, table::Local, table::Global>::new();
+    cascade.par_propagate(&ThreadPool::new(2), &mut world, |parent, local, own| {
+        assert!(parent.is_none());
+        own.0 = local.0 + 1;
+    });
+    assert!(world.query::<(&table::Local, &table::Global)>().iter().all(|(local, own)| own.0 == local.0 + 1));
 }

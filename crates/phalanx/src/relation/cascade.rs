@@ -18,7 +18,7 @@ use crate::change_detection::{RunTicks, Tick, TracksChanges};
 use crate::component::{Component, ComponentId};
 use crate::executor::{Executor, Pace, run_batches};
 use crate::group::{GroupError, Owned};
-use crate::layout::{Kind, Layout};
+use crate::layout::{Kind, Layout, set_row_dirty};
 use crate::links::NONE;
 use crate::query::{Ref, RefMut};
 use crate::storage::{Location, Storage};
@@ -283,7 +283,11 @@ impl<R: TreeRelation, L: Component, G: Component> Cascade<R, L, G> {
                 world.storage.touch_group(group);
                 Rows::Aligned(aligned::<L, G>(&world.storage, ids, ticks, self.plan.len()))
             }
-            None => Rows::Found(unwrap_alloc(find_rows::<L, G>(&world.storage, ids, ticks, self.plan.entities()))),
+            None => {
+                // SAFETY: the world is borrowed exclusively.
+                let rows = unsafe { find_rows::<L, G>(&world.storage, ids, ticks, self.plan.entities()) };
+                Rows::Found(unwrap_alloc(rows))
+            }
         };
         (rows, ticks)
     }
@@ -367,8 +371,12 @@ fn aligned<L: Component, G: Component>(
     }
 }
 
-/// Finds the rows of entities that differ.
-fn find_rows<L: Component, G: Component>(
+/// Finds the rows of entities that differ, in a world that is borrowed exclusively.
+///
+/// # Safety
+///
+/// Nothing else uses the dirty bits of `G` during the call.
+unsafe fn find_rows<L: Component, G: Component>(
     storage: &Storage,
     (local, own): (ComponentId, ComponentId),
     ticks: RunTicks,
@@ -379,7 +387,8 @@ fn find_rows<L: Component, G: Component>(
     rows.extend(entities.iter().map(|&entity| {
         let at = storage.find_location(entity)?;
         let (local, own) = (locals.find(entity.index(), at)?, owns.find(entity.index(), at)?);
-        storage.touch_row::<&mut G>(entity.index(), at);
+        // SAFETY: the lanes are those of `G`, and the row is in use. The world is borrowed exclusively.
+        unsafe { set_row_dirty::<G, false>(owns.lanes, own.1) };
         Some(Node { local, own, lanes: locals.lanes })
     }));
     Ok(rows)

@@ -14,7 +14,7 @@ use phalanx_store::{AllocError, Entity};
 ///
 /// # Invariants
 ///
-/// The parent of a node is a node before it, or none.
+/// The parent of a node is a node of a lower depth, or none.
 #[derive(Debug, Default)]
 pub(super) struct CascadePlan {
     entities: Vec<Entity>,
@@ -95,8 +95,7 @@ impl CascadePlan {
         ids: [ComponentId; 2],
     ) -> Result<(), AllocError> {
         let group = find_group(&world.storage, ids);
-        let version = version(world, group, ids);
-        if self.version == Some(version) {
+        if self.version == Some(version(world, group, ids)) {
             return Ok(());
         }
         self.version = None;
@@ -108,8 +107,8 @@ impl CascadePlan {
         }
         self.try_find_parents(&world.storage, relation)?;
         self.try_compare(&old, &world.storage)?;
-        // Sorting a group changes the order.
-        self.version = Some(version_after(world, version));
+        // Sorting a group has changed the order.
+        self.version = Some(version(world, group, ids));
         Ok(())
     }
 
@@ -167,12 +166,15 @@ impl CascadePlan {
         let nodes = try_nodes_by_slot(storage, &self.entities)?;
         let links = storage.sparse.links(relation);
         self.parents = try_vec(self.entities.len())?;
-        self.parents.extend((0..).zip(&self.entities).map(|(node, entity)| {
-            let target = links.get(entity.index()).target;
-            let parent = nodes.get(target as usize).copied().unwrap_or(NONE);
-            // A parent is of a lower depth.
-            if parent < node { parent } else { NONE }
-        }));
+        for depth in self.starts.windows(2) {
+            let entities = &self.entities[depth[0] as usize..depth[1] as usize];
+            self.parents.extend(entities.iter().map(|entity| {
+                let target = links.get(entity.index()).target;
+                let parent = nodes.get(target as usize).copied().unwrap_or(NONE);
+                // A parent is of a lower depth. Parallel loops rely on that, whatever a hand-written relation says.
+                if parent < depth[0] { parent } else { NONE }
+            }));
+        }
         Ok(())
     }
 
@@ -224,11 +226,6 @@ fn version(world: &World, group: Option<GroupId>, ids: [ComponentId; 2]) -> Vers
     });
     let epoch = group.is_none().then(|| world.storage.epoch());
     Version { world: world.id(), links: sparse.link_changes(), groups: sparse.group_changes(), group, epoch, values }
-}
-
-/// Returns the version after the members of the group were sorted.
-fn version_after(world: &World, version: Version) -> Version {
-    Version { groups: world.storage.sparse.group_changes(), ..version }
 }
 
 impl Storage {

@@ -2,7 +2,7 @@
 
 use super::{Ancestors, Descendants, LinkOf, Relation, Sources, TreeRelation};
 use crate::change_detection::Tick;
-use crate::links::{LinkView, NONE};
+use crate::links::{LinkView, NONE, RelationKind};
 use crate::sparse::LinkRecords;
 use crate::storage::Storage;
 use crate::world::World;
@@ -119,11 +119,13 @@ impl<'w, R: TreeRelation> Relations<'w, R> {
 
     /// Returns the entities above another one: its parent, the parent of that, and so on.
     pub fn ancestors(self, entity: Entity) -> Ancestors<'w> {
+        const { assert!(matches!(R::KIND, RelationKind::Tree), "a tree has `RelationKind::Tree`") };
         Ancestors { storage: self.storage, links: self.links, slot: self.slot(entity) }
     }
 
     /// Returns the entities below another one, depth first.
     pub fn descendants(self, entity: Entity) -> Descendants<'w> {
+        const { assert!(matches!(R::KIND, RelationKind::Tree), "a tree has `RelationKind::Tree`") };
         let root = self.slot(entity);
         Descendants { storage: self.storage, links: self.links, root, next: self.links.get(root).first }
     }
