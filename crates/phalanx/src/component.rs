@@ -182,37 +182,7 @@ pub struct ComponentInfo {
 impl ComponentInfo {
     /// Clones the properties, without the counts.
     pub(crate) fn try_clone(&self) -> Result<ComponentInfo, AllocError> {
-        let ComponentInfo {
-            name,
-            type_id,
-            ref lanes,
-            drop,
-            clone,
-            write,
-            visit,
-            kind,
-            has_address,
-            bytes,
-            track,
-            relation,
-            ..
-        } = *self;
-        let (lanes, usage) = (try_clone_slice(lanes)?.into(), Usage::default());
-        Ok(ComponentInfo {
-            name,
-            type_id,
-            lanes,
-            drop,
-            clone,
-            write,
-            visit,
-            kind,
-            has_address,
-            bytes,
-            track,
-            relation,
-            usage,
-        })
+        Ok(ComponentInfo { lanes: try_clone_slice(&self.lanes)?.into(), usage: Usage::default(), ..*self })
     }
 
     /// Compares two components in canonical order, by name.

@@ -56,8 +56,6 @@ impl Storage {
         let mut links = self.sparse.links_mut(relation);
         let target = links.get(source.index()).target;
         links.unlink(source.index());
-        // Slots without links have no record, so that the storage has lost some.
-        self.restructured();
         self.record_link_change(relation, source, target, NONE);
     }
 

@@ -143,8 +143,9 @@ impl DespawnSet {
                 // The first one is on top.
                 for relation in relations.clone().rev() {
                     for slot in sources_back(links, relation, entity.index()) {
-                        let source = storage.slot(slot).map(|source| storage.owner_of(source));
-                        if let Some(source) = source.filter(|source| !self.slots.contains_key(&source.index())) {
+                        if let Some(source) =
+                            storage.slot(slot).filter(|source| !self.slots.contains_key(&source.index()))
+                        {
                             self.try_push_stack(source, false)?;
                         }
                     }
