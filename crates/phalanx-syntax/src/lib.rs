@@ -30,7 +30,7 @@
 //! | [`Tree::validate`], [`Fault`] | checks |
 //! | [`Tree::outline`], [`Tree::dump`] | trees as text |
 //! | [`Tree::equals`], [`Tree::append`] | comparison and merging |
-//! | [`Pile`], [`List`] | lists of nodes, while parsing and in a tree |
+//! | [`Pile`], [`List`], [`Pairs`] | lists of nodes and of pairs, while parsing and in a tree |
 //! | [`Names`], [`Lines`], [`SyntaxError`] | interned texts, line numbers, errors with their source line |
 //! | [`ori`] | a complete front end of a real language: lexer, parser and printer |
 //!
@@ -49,8 +49,8 @@ pub use names::Names;
 pub use report::{Shown, SyntaxError};
 pub use tree::{
     BYTES_PER_NODE, Children, ColumnsError, Dump, Event, Fault, Field, FieldInfo, Fields, Form, Full, Kind, Layout,
-    Limits, List, Malformed, Mark, MergeError, Name, NodeId, Outline, Parents, Payload, Pile, Rebase, Shape, Span,
-    Texts, TokenId, Tree, Value, Visitor, Walk,
+    Limits, List, Malformed, Mark, MergeError, Name, NodeId, Outline, Pairs, Parents, Payload, Pile, Rebase, Shape,
+    Span, Texts, TokenId, Tree, Value, Visitor, Walk,
 };
 #[doc(hidden)]
 pub use tree::{Decoder, Encoder, Extra};

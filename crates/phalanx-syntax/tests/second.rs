@@ -2,8 +2,8 @@
 //! shape of field and no line of code about trees.
 
 use phalanx_syntax::{
-    Event, Fault, Form, Full, Kind, List, Malformed, Name, Names, NodeId, Pile, Rebase, Shape, Span, Texts, TokenId,
-    Tree, kinds,
+    Event, Fault, Form, Full, Kind, List, Malformed, Name, Names, NodeId, Pairs, Pile, Rebase, Shape, Span, Texts,
+    TokenId, Tree, kinds,
 };
 
 kinds! {
@@ -29,6 +29,10 @@ kinds! {
         If { condition: NodeId, yes: NodeId, no: Option<NodeId> },
         /// `'x`, and the token of the quote.
         Quote { quote: TokenId, inner: NodeId },
+        /// `(case subject (key value) … else)`.
+        Case<'t> { subject: NodeId, arms: Pairs<'t>, rest: List<'t> },
+        /// `(dict key value …)`.
+        Dict<'t> { entries: Pairs<'t> },
         /// A number of 32 bits beside one of 64: too much for the two words of a node.
         Tagged { tag: u32, value: u64 },
     }
@@ -83,12 +87,15 @@ fn the_table_decides_where_fields_are_kept() {
             ("Letter", Form::Inline),
             ("If", Form::Record),
             ("Quote", Form::Inline),
+            ("Case", Form::Record),
+            ("Dict", Form::Range),
             ("Tagged", Form::Record),
         ]
     );
     let shapes: Vec<Shape> = Lisp::Let.layout().fields.iter().map(|field| field.shape).collect();
     assert_eq!(shapes, [Shape::List, Shape::Node, Shape::List, Shape::OptName]);
     assert!(!Lisp::Number.layout().has_children());
+    assert!(Lisp::Dict.layout().has_children());
 }
 
 #[test]
@@ -200,4 +207,127 @@ fn trees_go_through_serde() {
     assert!(serde_json::from_str::<Names>(r#"["a", "b", "a"]"#).is_err());
     // A tree of another language is refused.
     assert!(serde_json::from_str::<Tree<phalanx_syntax::ori::Kind>>(&text).is_err());
+}
+
+/// `(case 0 (1 2) (3) 4)` and `(dict 5 6)`, under a call.
+fn pairs() -> (Tree<Lisp>, NodeId, NodeId) {
+    let mut tree = Tree::new();
+    let at = Span::new;
+    let root = tree.reserve().unwrap();
+    let [zero, one, two, three, four, five, six] = [0u32, 1, 2, 3, 4, 5, 6]
+        .map(|value| tree.alloc(at(10 * value, 10 * value + 1), lisp::Number { value: value.into() }).unwrap());
+    let (mut arms, rest) = (Pile::new(), Pile::from_iter([four]));
+    arms.push_pair(one, Some(two)).unwrap();
+    arms.push_pair(three, None).unwrap();
+    let written = lisp::Case { subject: zero, arms: arms.pairs_above(0), rest: rest.list() };
+    let case = tree.alloc(at(0, 42), written).unwrap();
+    arms.truncate(0);
+    arms.push_pair(five, Some(six)).unwrap();
+    let dict = tree.alloc(at(50, 62), lisp::Dict { entries: arms.pairs_above(0) }).unwrap();
+    let arguments: Pile = [dict].into_iter().collect();
+    tree.set(root, at(0, 70), lisp::Call { head: case, arguments: arguments.list() }).unwrap();
+    (tree, case, dict)
+}
+
+#[test]
+fn pairs_are_stored_flat_and_read_back() {
+    let (tree, case, dict) = pairs();
+    tree.validate().unwrap();
+    tree.validate_spans().unwrap();
+    let read: lisp::Case = tree.payload(case).unwrap();
+    let indices: Vec<_> = read.arms.iter().map(|(a, b)| (a.index(), b.map(|b| b.index()))).collect();
+    assert_eq!(indices, [(2, Some(3)), (4, None)]);
+    assert_eq!((read.arms.len(), read.arms.get(1).is_some(), read.arms.get(2)), (2, true, None));
+    assert_eq!(tree.children(case).map(NodeId::index).collect::<Vec<_>>(), [1, 2, 3, 4, 5]);
+    assert_eq!(tree.payload::<lisp::Dict>(dict).unwrap().entries.len(), 1);
+    assert_eq!(format!("{:?}", tree.payload::<lisp::Dict>(dict).unwrap().entries).matches("Some").count(), 1);
+    // A case: the other lists after the first word, each with its length. A dict: nothing but its words.
+    assert_eq!(tree.extra(), [4, 3, 4, 5, 0, 1, 6, 7, 8, 1, 10]);
+    let parents = tree.parents();
+    assert!(tree.children(case).all(|child| parents.of(child) == Some(case)));
+}
+
+#[test]
+fn pairs_are_shown_by_their_places() {
+    let (tree, ..) = pairs();
+    assert_eq!(
+        tree.outline(&()).to_string(),
+        "\
+Call 0..70
+  head: Case 0..42
+    subject: Number 0..1 value=0
+    arms.0: Number 10..11 value=1
+    arms.1: Number 20..21 value=2
+    arms.0: Number 30..31 value=3
+    rest: Number 40..41 value=4
+  arguments: Dict 50..62
+    entries.0: Number 50..51 value=5
+    entries.1: Number 60..61 value=6
+"
+    );
+    assert!(tree.dump().to_string().contains(" arms=[#2:#3 #4:none] rest=[#5]"));
+}
+
+#[test]
+fn pairs_are_compared_merged_and_sent() {
+    let (tree, case, _) = pairs();
+    let mut twice = Tree::new();
+    twice.append(&tree, &mut ()).unwrap();
+    let second = twice.append(&tree, &mut ()).unwrap().unwrap();
+    twice.validate().unwrap();
+    assert!(tree.equals(&(), &twice, &()));
+    let moved = NodeId::new((second.index() + case.index()) as u32).unwrap();
+    let read: lisp::Case = twice.payload(moved).unwrap();
+    let expected = tree.payload::<lisp::Case>(case).unwrap();
+    let shifted = |id: NodeId| id.index() + second.index();
+    assert!(
+        read.arms
+            .iter()
+            .map(|(a, b)| (a.index(), b.map(NodeId::index)))
+            .eq(expected.arms.iter().map(|(a, b)| (shifted(a), b.map(shifted))))
+    );
+
+    // The same children, but in other places of the pairs, are a difference.
+    let (mut other, case, _) = pairs();
+    let read: lisp::Case = tree.payload(case).unwrap();
+    let mut arms = Pile::new();
+    let nodes: Vec<NodeId> = read.arms.iter().flat_map(|(a, b)| [Some(a), b]).flatten().collect();
+    arms.push_pair(nodes[0], None).unwrap();
+    arms.push_pair(nodes[1], Some(nodes[2])).unwrap();
+    let rest: Pile = read.rest.iter().collect();
+    other
+        .set(case, Span::new(0, 42), lisp::Case { subject: read.subject, arms: arms.pairs_above(0), rest: rest.list() })
+        .unwrap();
+    assert_eq!(tree.first_difference(&(), &other, &()), Some((case, case)));
+
+    let back: Tree<Lisp> = serde_json::from_str(&serde_json::to_string(&tree).unwrap()).unwrap();
+    assert!(back.equals(&(), &tree, &()));
+}
+
+#[test]
+fn pairs_with_words_that_mean_nothing_are_refused() {
+    let (tree, case, dict) = pairs();
+    let kinds: Vec<u8> = tree.kinds().iter().map(|kind| kind.index()).collect();
+    // An odd number of words, a first word of nothing, a node that is not there.
+    for (word, value) in [(0, 3), (1, 0), (3, 0), (2, 99), (1, 99)] {
+        let mut extra = tree.extra().to_vec();
+        extra[word] = value;
+        let broken = Tree::<Lisp>::from_columns(&kinds, tree.spans(), tree.data(), &extra).unwrap();
+        assert!(broken.payload::<lisp::Case>(case).is_err(), "{word} {value}");
+        assert!(matches!(broken.validate(), Err(Fault::Node(id, _)) if id == case), "{word} {value}");
+        assert!(broken.preorder(NodeId::ROOT).count() <= broken.len());
+        assert!(Tree::new().append(&broken, &mut ()).is_err());
+    }
+    let mut data = tree.data().to_vec();
+    data[dict.index()][1] = 1;
+    let broken = Tree::<Lisp>::from_columns(&kinds, tree.spans(), &data, tree.extra()).unwrap();
+    assert_eq!(broken.payload::<lisp::Dict>(dict), Err(Malformed::Word));
+}
+
+#[test]
+fn a_table_whose_fields_changed_is_another_table() {
+    let (tree, ..) = pairs();
+    let text = serde_json::to_string(&tree).unwrap();
+    let older = text.replace("Dict Pairs", "Dict List");
+    assert!(text != older && serde_json::from_str::<Tree<Lisp>>(&older).is_err());
 }

@@ -69,6 +69,9 @@ impl<K: Kind> Tree<K> {
         self.fields(a).zip(other.fields(b)).all(|((_, a), (_, b))| match (a, b) {
             (Ok(Value::Node(a)), Ok(Value::Node(b))) => a.is_some() == b.is_some(),
             (Ok(Value::List(a)), Ok(Value::List(b))) => a.len() == b.len(),
+            (Ok(Value::Pairs(a)), Ok(Value::Pairs(b))) => {
+                a.iter().map(|(_, second)| second.is_some()).eq(b.iter().map(|(_, second)| second.is_some()))
+            }
             (Ok(Value::Token(a)), Ok(Value::Token(b))) => texts.token(a) == other_texts.token(b),
             (Ok(Value::Name(a)), Ok(Value::Name(b))) => {
                 a.map(|name| texts.name(name)) == b.map(|name| other_texts.name(name))

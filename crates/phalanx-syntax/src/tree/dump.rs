@@ -18,7 +18,7 @@ pub struct Dump<'t, K: Kind>(&'t Tree<K>);
 
 impl<K: Kind> Tree<K> {
     /// Returns the tree under the root as text. Each line is a node: the field it fills, its kind, its span, and its
-    /// fields other than children.
+    /// fields other than children. The children of pairs fill `field.0` and `field.1`.
     ///
     /// ```
     /// use phalanx_syntax::ori::parse;
@@ -51,7 +51,7 @@ impl<K: Kind, T: Texts> Outline<'_, K, T> {
         for (info, value) in self.tree.fields(id) {
             let name = info.name;
             match value {
-                Ok(Value::Node(_) | Value::List(_) | Value::Name(None)) => {}
+                Ok(Value::Node(_) | Value::List(_) | Value::Pairs(_) | Value::Name(None)) => {}
                 Ok(Value::Token(token)) => {
                     write!(f, " {name}=`{}`", self.texts.token(token).escape_ascii())?;
                 }
@@ -71,7 +71,8 @@ impl<K: Kind, T: Texts> fmt::Display for Outline<'_, K, T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut depth = 0;
         // The names of the fields that the children of each open node fill, last first.
-        let mut names: Vec<&'static str> = Vec::new();
+        // A child of a pair also has its place in it.
+        let mut names: Vec<(&'static str, &'static str)> = Vec::new();
         for event in self.tree.walk(NodeId::ROOT) {
             let Event::Enter(id) = event else {
                 depth -= 1;
@@ -80,7 +81,8 @@ impl<K: Kind, T: Texts> fmt::Display for Outline<'_, K, T> {
             // Deeper than this, spaces would outgrow the tree.
             write!(f, "{:1$}", "", 2 * depth.min(100))?;
             if depth > 0 {
-                write!(f, "{}: ", names.pop().unwrap_or("?"))?;
+                let (name, place) = names.pop().unwrap_or(("?", ""));
+                write!(f, "{name}{place}: ")?;
             }
             self.line(f, id)?;
             f.write_str("\n")?;
@@ -88,8 +90,14 @@ impl<K: Kind, T: Texts> fmt::Display for Outline<'_, K, T> {
             let mark = names.len();
             for (info, value) in self.tree.fields(id) {
                 match value {
-                    Ok(Value::Node(Some(_))) => names.push(info.name),
-                    Ok(Value::List(list)) => names.extend(list.iter().map(|_| info.name)),
+                    Ok(Value::Node(Some(_))) => names.push((info.name, "")),
+                    Ok(Value::List(list)) => names.extend(list.iter().map(|_| (info.name, ""))),
+                    Ok(Value::Pairs(pairs)) => {
+                        for (_, second) in pairs.iter() {
+                            names.push((info.name, ".0"));
+                            names.extend(second.map(|_| (info.name, ".1")));
+                        }
+                    }
                     _ => {}
                 }
             }
@@ -113,6 +121,17 @@ impl<K: Kind> fmt::Display for Dump<'_, K> {
                         f.write_str("[")?;
                         for (place, node) in list.iter().enumerate() {
                             write!(f, "{}#{}", if place > 0 { " " } else { "" }, node.index())?;
+                        }
+                        f.write_str("]")?;
+                    }
+                    Ok(Value::Pairs(pairs)) => {
+                        f.write_str("[")?;
+                        for (place, (first, second)) in pairs.iter().enumerate() {
+                            write!(f, "{}#{}:", if place > 0 { " " } else { "" }, first.index())?;
+                            match second {
+                                Some(second) => write!(f, "#{}", second.index())?,
+                                None => f.write_str("none")?,
+                            }
                         }
                         f.write_str("]")?;
                     }

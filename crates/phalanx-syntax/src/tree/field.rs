@@ -13,6 +13,8 @@ pub enum Shape {
     OptNode,
     /// Any number of children.
     List,
+    /// Any number of pairs of children, the second of which may be missing.
+    Pairs,
     /// A token.
     Token,
     /// An interned text.
@@ -30,13 +32,18 @@ pub enum Shape {
 }
 
 impl Shape {
-    /// Returns the number of words it takes; for a list, 0.
+    /// Returns the number of words it takes; for lists and pairs, 0.
     pub const fn words(self) -> usize {
         match self {
-            Shape::List => 0,
+            Shape::List | Shape::Pairs => 0,
             Shape::Wide | Shape::Real => 2,
             _ => 1,
         }
+    }
+
+    /// Returns `true` if its words are stored as a list, with their number.
+    pub const fn is_list(self) -> bool {
+        matches!(self, Shape::List | Shape::Pairs)
     }
 }
 
@@ -125,6 +132,93 @@ impl<'t> Field<'t> for List<'t> {
     #[inline]
     fn read(_: [u32; 2], list: &'t [u32], nodes: usize) -> Option<Self> {
         list.iter().all(|&word| is_node(word, nodes)).then_some(List(list))
+    }
+}
+
+/// The children in a field of pairs, such as the patterns and bodies of match arms.
+///
+/// A pair takes two words and no node of its own. The second child may be missing, as in a pair that could not be parsed. The
+/// span of a pair is that of its children.
+///
+/// ```
+/// use phalanx_syntax::{NodeId, Pile};
+///
+/// let node = |index| NodeId::new(index).unwrap();
+/// let mut pile = Pile::new();
+/// pile.push_pair(node(3), Some(node(5)))?;
+/// pile.push_pair(node(8), None)?;
+/// let pairs = pile.pairs_above(0);
+/// assert_eq!(pairs.len(), 2);
+/// assert_eq!(pairs.get(0), Some((node(3), Some(node(5)))));
+/// assert_eq!(pairs.iter().map(|(first, _)| first).collect::<Vec<_>>(), [node(3), node(8)]);
+/// # Ok::<(), phalanx_syntax::Full>(())
+/// ```
+#[derive(Clone, Copy, PartialEq, Eq, Default)]
+pub struct Pairs<'t>(&'t [u32]);
+
+impl<'t> Pairs<'t> {
+    /// Creates a list of pairs from the words of its nodes, two a pair. The word of a missing second node is 0.
+    ///
+    /// A last word without a second one is not part of the list.
+    #[inline]
+    pub const fn new(words: &'t [u32]) -> Pairs<'t> {
+        let (pairs, _) = words.as_chunks::<2>();
+        Pairs(pairs.as_flattened())
+    }
+
+    /// Returns the number of pairs.
+    #[inline]
+    pub const fn len(self) -> usize {
+        self.0.len() / 2
+    }
+
+    /// Returns `true` if there are no pairs.
+    #[inline]
+    pub const fn is_empty(self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Returns the pair at `index`.
+    #[inline]
+    pub fn get(self, index: usize) -> Option<(NodeId, Option<NodeId>)> {
+        self.0.as_chunks::<2>().0.get(index).copied().and_then(pair)
+    }
+
+    /// Returns an iterator over the pairs, in order.
+    #[inline]
+    pub fn iter(self) -> impl DoubleEndedIterator<Item = (NodeId, Option<NodeId>)> + Clone + 't {
+        self.0.as_chunks::<2>().0.iter().copied().filter_map(pair)
+    }
+}
+
+/// Reads the two words of a pair.
+#[inline]
+fn pair([first, second]: [u32; 2]) -> Option<(NodeId, Option<NodeId>)> {
+    Some((NodeId::from_word(first)?, NodeId::from_word(second)))
+}
+
+impl fmt::Debug for Pairs<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(self.iter()).finish()
+    }
+}
+
+impl sealed::Sealed for Pairs<'_> {}
+impl<'t> Field<'t> for Pairs<'t> {
+    const SHAPE: Shape = Shape::Pairs;
+    #[inline]
+    fn words(self) -> [u32; 2] {
+        [0; 2]
+    }
+    #[inline]
+    fn list(self) -> &'t [u32] {
+        self.0
+    }
+    #[inline]
+    fn read(_: [u32; 2], list: &'t [u32], nodes: usize) -> Option<Self> {
+        let (pairs, rest) = list.as_chunks::<2>();
+        let is_pair = |&[first, second]: &[u32; 2]| is_node(first, nodes) && (second == 0 || is_node(second, nodes));
+        (rest.is_empty() && pairs.iter().all(is_pair)).then_some(Pairs(list))
     }
 }
 

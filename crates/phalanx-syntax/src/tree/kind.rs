@@ -41,7 +41,7 @@ pub struct Layout {
     pub form: Form,
     /// The number of words of the fields other than lists.
     pub words: usize,
-    /// The number of list fields.
+    /// The number of fields that are lists, of nodes or of pairs.
     pub lists: usize,
 }
 
@@ -72,7 +72,7 @@ impl Layout {
         let (mut words, mut lists, mut at) = (0, 0, 0);
         while at < fields.len() {
             words += fields[at].shape.words();
-            lists += matches!(fields[at].shape, Shape::List) as usize;
+            lists += fields[at].shape.is_list() as usize;
             at += 1;
         }
         let form = match (words, lists) {
@@ -85,7 +85,7 @@ impl Layout {
 
     /// Returns `true` if a field can hold children.
     pub fn has_children(&self) -> bool {
-        self.fields.iter().any(|field| matches!(field.shape, Shape::Node | Shape::OptNode | Shape::List))
+        self.fields.iter().any(|field| matches!(field.shape, Shape::Node | Shape::OptNode) || field.shape.is_list())
     }
 }
 
@@ -147,7 +147,7 @@ impl Encoder {
 
     #[inline(always)]
     pub fn list<'t, F: Field<'t>>(&mut self, layout: &'static Layout, field: F, extra: &mut Extra) {
-        if let Shape::List = F::SHAPE {
+        if F::SHAPE.is_list() {
             if let Form::Record = layout.form {
                 extra.put(field.list().len() as u32);
             }
@@ -194,7 +194,7 @@ impl<'t> Decoder<'t> {
         Ok(Decoder { form: layout.form, data, at: 0, rest, lists })
     }
 
-    /// Returns the words of the next field, which must not be a list.
+    /// Returns the words of the next field, which must not be a list or pairs.
     #[inline]
     pub fn words(&mut self, shape: Shape) -> [u32; 2] {
         let mut words = [0; 2];
@@ -209,7 +209,7 @@ impl<'t> Decoder<'t> {
         words
     }
 
-    /// Returns the next list.
+    /// Returns the words of the next list.
     #[inline]
     pub fn list(&mut self) -> Result<&'t [u32], Malformed> {
         let (list, after) = match self.form {
@@ -226,9 +226,9 @@ impl<'t> Decoder<'t> {
     /// Returns the next field, of a known type.
     #[inline(always)]
     pub fn field<F: Field<'t>>(&mut self, nodes: usize) -> Result<F, Malformed> {
-        let (words, list) = match F::SHAPE {
-            Shape::List => ([0; 2], self.list()?),
-            shape => (self.words(shape), Default::default()),
+        let (words, list) = match F::SHAPE.is_list() {
+            true => ([0; 2], self.list()?),
+            false => (self.words(F::SHAPE), Default::default()),
         };
         F::read(words, list, nodes).ok_or(Malformed::Word)
     }
@@ -237,9 +237,9 @@ impl<'t> Decoder<'t> {
 /// Declares the kinds of nodes of a language, and with them everything a tree can do.
 ///
 /// Each line is a kind, its documentation, and the fields of its nodes, in source order. The types of fields
-/// are [`NodeId`](crate::NodeId), `Option<NodeId>`, [`List`](crate::List) (then the kind has the lifetime `'t`),
-/// [`TokenId`](crate::TokenId), [`Name`](crate::Name), `Option<Name>`, `u32`, `char`, `u64` and `f64`. The first kind is that
-/// of reserved nodes, the second that of errors; neither has fields.
+/// are [`NodeId`](crate::NodeId), `Option<NodeId>`, [`List`](crate::List), [`Pairs`](crate::Pairs),
+/// [`TokenId`](crate::TokenId), [`Name`](crate::Name), `Option<Name>`, `u32`, `char`, `u64` and `f64`. A kind with a list or
+/// pairs has the lifetime `'t`. The first kind is that of reserved nodes, the second that of errors; neither has fields.
 ///
 /// The table makes an enum of the kinds, a struct for each kind in a module of its own, and an enum of views that has
 /// them all, so that a `match` on it is exhaustive. Allocation, decoding, children, walks, dumps, comparison, checks and

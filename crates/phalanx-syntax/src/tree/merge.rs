@@ -110,7 +110,7 @@ impl<K: Kind> Tree<K> {
         };
         let mut at = 0;
         let mut lists = decoder.clone();
-        for info in layout.fields.iter().filter(|info| info.shape != Shape::List) {
+        for info in layout.fields.iter().filter(|info| !info.shape.is_list()) {
             let mut words = decoder.words(info.shape);
             words[0] = match info.shape {
                 Shape::Node => node(words[0])?,
@@ -137,7 +137,8 @@ impl<K: Kind> Tree<K> {
                 self.extra.put(list.len() as u32);
             }
             for &word in list {
-                self.extra.put(node(word)?);
+                // The word 0 is a missing node of a pair.
+                self.extra.put(if word == 0 { 0 } else { node(word)? });
             }
         }
         let span = rebase.span(other.span(id));
@@ -146,9 +147,11 @@ impl<K: Kind> Tree<K> {
     }
 }
 
+/// Returns the number of words of a list.
 fn list_len(value: &super::walk::Value<'_>) -> usize {
     match value {
         super::walk::Value::List(list) => list.len(),
+        super::walk::Value::Pairs(pairs) => 2 * pairs.len(),
         _ => 0,
     }
 }

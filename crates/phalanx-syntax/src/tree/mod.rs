@@ -19,7 +19,7 @@ pub use check::Fault;
 pub use compare::Texts;
 pub use dump::{Dump, Outline};
 pub use error::{Full, Malformed};
-pub use field::{Field, List, Shape};
+pub use field::{Field, List, Pairs, Shape};
 pub use id::{Name, NodeId, TokenId};
 pub use kind::{Decoder, Encoder, FieldInfo, Form, Kind, Layout, Payload};
 pub use merge::{MergeError, Rebase};

@@ -1,8 +1,8 @@
 //! A stack of nodes that wait for their parent.
 
-use super::{Full, List, NodeId};
+use super::{Full, List, NodeId, Pairs};
 
-/// A parser's stack of nodes without a parent yet, from which a [`List`] is made.
+/// A parser's stack of nodes without a parent yet, from which [`List`] and [`Pairs`] are made.
 ///
 /// Lists nest. So a parser notes the length before the first element, pushes each element, and takes those above the mark.
 ///
@@ -28,7 +28,7 @@ impl Pile {
         Pile(Vec::new())
     }
 
-    /// Returns the number of nodes.
+    /// Returns the number of nodes. A pair counts as two, also if it has only one.
     #[inline]
     pub fn len(&self) -> usize {
         self.0.len()
@@ -52,6 +52,26 @@ impl Pile {
         }
         self.0.push(node.word());
         Ok(())
+    }
+
+    /// Pushes a pair of nodes, the second of which may be missing.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`Full::Memory`] if allocation fails; nothing is pushed then.
+    #[inline]
+    pub fn push_pair(&mut self, first: NodeId, second: Option<NodeId>) -> Result<(), Full> {
+        if self.0.capacity() - self.0.len() < 2 {
+            self.0.try_reserve(2).map_err(|_| Full::Memory)?;
+        }
+        self.0.extend([first.word(), second.map_or(0, NodeId::word)]);
+        Ok(())
+    }
+
+    /// Returns the pairs above a mark, if nothing but pairs was pushed since.
+    #[inline]
+    pub fn pairs_above(&self, mark: usize) -> Pairs<'_> {
+        Pairs::new(self.0.get(mark..).unwrap_or_default())
     }
 
     /// Returns the nodes above a mark.

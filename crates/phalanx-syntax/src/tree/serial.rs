@@ -8,7 +8,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 #[derive(Serialize, Deserialize)]
 #[serde(rename = "Tree")]
 struct Columns {
-    /// The names of the kinds in the order of their bytes: a tree of another table is refused.
+    /// The kinds in the order of their bytes, each with the shapes of its fields: a tree of another table is refused.
     table: Vec<String>,
     kinds: Vec<u8>,
     spans: Vec<Span>,
@@ -17,7 +17,11 @@ struct Columns {
 }
 
 fn table<K: Kind>() -> Vec<String> {
-    K::ALL.iter().map(|kind| kind.name().to_string()).collect()
+    let described = |kind: &K| {
+        let shapes = kind.layout().fields.iter().map(|field| format!(" {:?}", field.shape));
+        shapes.fold(kind.name().to_string(), |text, shape| text + &shape)
+    };
+    K::ALL.iter().map(described).collect()
 }
 
 impl<K: Kind> Serialize for Tree<K> {

@@ -13,6 +13,8 @@ pub enum Value<'t> {
     Node(Option<NodeId>),
     /// Children.
     List(super::List<'t>),
+    /// Pairs of children.
+    Pairs(super::Pairs<'t>),
     /// A token.
     Token(TokenId),
     /// A text, or none where the kind allows it.
@@ -43,6 +45,7 @@ impl<'t> Fields<'t> {
             Shape::Node => Value::Node(Some(decoder.field(nodes)?)),
             Shape::OptNode => Value::Node(decoder.field(nodes)?),
             Shape::List => Value::List(decoder.field(nodes)?),
+            Shape::Pairs => Value::Pairs(decoder.field(nodes)?),
             Shape::Token => Value::Token(decoder.field(nodes)?),
             Shape::Name => Value::Name(Some(decoder.field(nodes)?)),
             Shape::OptName => Value::Name(decoder.field(nodes)?),
@@ -85,7 +88,7 @@ impl Iterator for Children<'_> {
             }
             let decoder = self.decoder.as_mut()?;
             match self.infos.next()?.shape {
-                Shape::List => self.list = decoder.list().unwrap_or_default().iter(),
+                Shape::List | Shape::Pairs => self.list = decoder.list().unwrap_or_default().iter(),
                 shape @ (Shape::Node | Shape::OptNode) => {
                     let word = decoder.words(shape)[0];
                     if is_node(word, self.nodes) {

@@ -160,6 +160,9 @@ impl Serialize for FieldValue<'_> {
         match value {
             Value::Node(node) => node.map(|node| node.index()).serialize(serializer),
             Value::List(list) => serializer.collect_seq(list.iter().map(|node| node.index())),
+            Value::Pairs(pairs) => {
+                serializer.collect_seq(pairs.iter().map(|(first, second)| (first.index(), second.map(|it| it.index()))))
+            }
             Value::Name(text) => text.map(|text| ast.name(text)).serialize(serializer),
             Value::Token(token) => token.index().serialize(serializer),
             Value::Word(word) => word.serialize(serializer),

@@ -34,6 +34,9 @@ fn as_values(name: &str, source: &[u8], seconds: f64) -> serde_json::Value {
             let value = match value {
                 Ok(Value::Node(node)) => json!(node.map(|node| node.index())),
                 Ok(Value::List(list)) => json!(list.iter().map(|node| node.index()).collect::<Vec<_>>()),
+                Ok(Value::Pairs(pairs)) => {
+                    json!(pairs.iter().map(|(a, b)| (a.index(), b.map(|b| b.index()))).collect::<Vec<_>>())
+                }
                 Ok(Value::Name(text)) => json!(text.map(|text| ast.name(text))),
                 Ok(Value::Token(token)) => json!(token.index()),
                 Ok(Value::Word(word)) => json!(word),
