@@ -71,14 +71,49 @@ fn a_match_has_its_subject_and_arms() {
     for value in 1..=3 {
         let pattern = tree.alloc(Span::DUMMY, node::PatWildcard {}).unwrap();
         let body = int(&mut tree, value);
-        arms.push(tree.alloc(Span::DUMMY, node::MatchArm { pattern, body }).unwrap()).unwrap();
+        arms.push_pair(pattern, Some(body)).unwrap();
     }
-    let id = tree.alloc(Span::DUMMY, node::Match { subject, arms: arms.list() }).unwrap();
+    let id = tree.alloc(Span::DUMMY, node::Match { subject, arms: arms.pairs_above(0) }).unwrap();
     let read: node::Match = tree.payload(id).unwrap();
     assert_eq!(read.subject, subject);
-    let bodies: Vec<_> = read.arms.iter().map(|arm| tree.payload::<node::MatchArm>(arm).unwrap().body).collect();
+    let bodies: Vec<_> = read.arms.iter().filter_map(|(_, body)| body).collect();
     assert_eq!(bodies.len(), 3);
     assert!(bodies.iter().all(|&body| tree.kind(body) == Kind::IntLit));
+}
+
+#[test]
+fn five_match_arms_take_44_bytes_beside_their_patterns_and_bodies() {
+    let of = |arms: &str| {
+        let source = format!("$x = match(v, {arms})");
+        let ast = phalanx_syntax::ori::parse(source.as_bytes()).unwrap();
+        assert!(ast.errors.is_empty());
+        (ast.tree.bytes(), ast.tree.extra_len(), ast.tree.count_kind(Kind::MatchArm))
+    };
+    let (few, one) = (of("_ -> v"), of("_ -> v, _ -> v, _ -> v, _ -> v, _ -> v"));
+    // The module's list has one word; the match has the number of words, and two a pair.
+    assert_eq!((few.1, one.1), (1 + 1 + 2, 1 + 1 + 10));
+    assert_eq!((few.2, one.2), (0, 0));
+    let others = 2 * BYTES_PER_NODE;
+    assert_eq!(one.0 - few.0, 4 * (others + 8));
+    // As nodes of their own in a list, the arms would take 5 nodes and 6 words: 109 bytes.
+    assert_eq!((11 * 4, 5 * BYTES_PER_NODE + 6 * 4), (44, 109));
+}
+
+#[test]
+fn source_that_is_skipped_among_arms_is_a_pair_without_a_body() {
+    for source in [&b"$x = match(v, 1 -> 2 3, 4 -> 5)"[..], b"$x = v.match(1 -> 2 3, 4 -> 5)"] {
+        let ast = phalanx_syntax::ori::parse(source).unwrap();
+        assert_eq!(ast.errors.len(), 1);
+        ast.tree.validate().unwrap();
+        ast.tree.validate_spans().unwrap();
+        let arms = ast.tree.ids().find_map(|id| match View::of(&ast.tree, id) {
+            Ok(View::Match(it)) => Some(it.arms),
+            Ok(View::MethodMatch(it)) => Some(it.arms),
+            _ => None,
+        });
+        let kinds: Vec<_> = arms.unwrap().iter().map(|(a, b)| (ast.tree.kind(a), b.is_some())).collect();
+        assert_eq!(kinds, [(Kind::PatLiteral, true), (Kind::Error, false), (Kind::PatLiteral, true)]);
+    }
 }
 
 #[test]
@@ -242,7 +277,7 @@ fn every_kind_has_an_encoding_and_its_children_are_visited() {
             .iter()
             .map(|field| match field.shape {
                 Shape::Node | Shape::OptNode => 1,
-                Shape::List => 2,
+                Shape::List | Shape::Pairs => 2,
                 _ => 0,
             })
             .sum();
@@ -338,6 +373,6 @@ fn trees_go_through_serde() {
     let back: Tree<Kind> = serde_json::from_str(&text).unwrap();
     assert_eq!(back.dump().to_string(), tree.dump().to_string());
     assert_eq!(back.spans(), tree.spans());
-    assert!(serde_json::from_str::<Tree<Kind>>(&text.replace("\"IntLit\"", "\"Int\"")).is_err());
+    assert!(serde_json::from_str::<Tree<Kind>>(&text.replace("\"IntLit ", "\"Int ")).is_err());
     assert!(serde_json::from_str::<Tree<Kind>>(&text.replace("\"extra\":[1]", "\"extra\":[9]")).is_err());
 }

@@ -1,7 +1,7 @@
 //! The table of node kinds. The rest of the front end, and everything the tree can do with its nodes, follows from it.
 
 use crate::kinds;
-use crate::tree::{List, Name, NodeId};
+use crate::tree::{List, Name, NodeId, Pairs};
 
 kinds! {
     /// The kinds of nodes of the language.
@@ -196,11 +196,11 @@ kinds! {
         PostCheck { condition: NodeId, message: Option<NodeId> },
         /// `try(…)`.
         Try<'t> { steps: List<'t> },
-        /// `match(subject, …)`.
-        Match<'t> { subject: NodeId, arms: List<'t> },
-        /// `subject.match(…)`.
-        MethodMatch<'t> { subject: NodeId, arms: List<'t> },
-        /// `pattern -> body`.
+        /// `match(subject, …)`. An arm is a pair of pattern and body; what could not be parsed has no body.
+        Match<'t> { subject: NodeId, arms: Pairs<'t> },
+        /// `subject.match(…)`, with arms as in [`Match`](node::Match).
+        MethodMatch<'t> { subject: NodeId, arms: Pairs<'t> },
+        /// `pattern -> body` as an argument: `for(…, match: pattern -> body)`.
         MatchArm { pattern: NodeId, body: NodeId },
         /// `recurse(…)`.
         Recurse<'t> { arguments: List<'t> },

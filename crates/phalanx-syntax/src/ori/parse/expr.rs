@@ -321,9 +321,9 @@ impl Parser<'_> {
         if self.kind == T::Match && self.peek(1) == T::LParen {
             self.bump();
             self.bump();
-            let mark = self.list(T::RParen, Self::match_arm)?;
+            let mark = self.pairs(T::RParen, Self::arm)?;
             let span = self.span_from(start);
-            let made = self.tree.alloc(span, node::MethodMatch { subject: object, arms: self.pile.above(mark) });
+            let made = self.tree.alloc(span, node::MethodMatch { subject: object, arms: self.pile.pairs_above(mark) });
             return self.drop_pile(mark, made);
         }
         let name = self.member_name()?;

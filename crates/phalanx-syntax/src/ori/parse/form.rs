@@ -230,20 +230,25 @@ impl Parser<'_> {
         if self.kind != T::RParen {
             self.expect(T::Comma)?;
         }
-        let mark = self.list(T::RParen, Self::match_arm)?;
+        let mark = self.pairs(T::RParen, Self::arm)?;
         if self.pile.len() == mark {
             self.complain(self.span_from(start), "a match has at least one arm")?;
         }
         let span = self.span_from(start);
-        let made = self.tree.alloc(span, node::Match { subject, arms: self.pile.above(mark) });
+        let made = self.tree.alloc(span, node::Match { subject, arms: self.pile.pairs_above(mark) });
         self.drop_pile(mark, made)
     }
 
-    pub(super) fn match_arm(&mut self) -> Made {
-        let start = self.start();
+    /// `pattern -> body`.
+    pub(super) fn arm(&mut self) -> Result<(NodeId, NodeId), Full> {
         let pattern = self.pattern()?;
         self.expect(T::Arrow)?;
-        let body = self.body()?;
+        Ok((pattern, self.body()?))
+    }
+
+    fn match_arm(&mut self) -> Made {
+        let start = self.start();
+        let (pattern, body) = self.arm()?;
         self.make(start, node::MatchArm { pattern, body })
     }
 

@@ -30,6 +30,9 @@ pub const ERRORS: usize = 1_000;
 /// A node, or the reason why the tree cannot grow.
 type Made = Result<NodeId, Full>;
 
+/// An element of a list, with the second node of a pair.
+type Element = (NodeId, Option<NodeId>);
+
 /// The result of a parser.
 #[derive(Clone, Debug)]
 pub struct Parsed {
@@ -392,15 +395,35 @@ impl<'s> Parser<'s> {
     /// bracket is an error, and everything up to one of them is passed over.
     #[inline]
     fn list(&mut self, close: TokenKind, element: fn(&mut Self) -> Made) -> Result<usize, Full> {
+        self.elements(close, |parser| element(parser).map(|made| (made, None)), |pile, (made, _)| pile.push(made))
+    }
+
+    /// Pairs with commas between them, like [`list`](Self::list). What could not be parsed is a pair without a second node.
+    fn pairs(
+        &mut self,
+        close: TokenKind,
+        pair: fn(&mut Self) -> Result<(NodeId, NodeId), Full>,
+    ) -> Result<usize, Full> {
+        let made = |parser: &mut Self| pair(parser).map(|(first, second)| (first, Some(second)));
+        self.elements(close, made, |pile, (first, second)| pile.push_pair(first, second))
+    }
+
+    #[inline]
+    fn elements(
+        &mut self,
+        close: TokenKind,
+        element: impl Fn(&mut Self) -> Result<Element, Full>,
+        push: fn(&mut Pile, Element) -> Result<(), Full>,
+    ) -> Result<usize, Full> {
         let mark = self.pile.len();
         let outside = (self.no_struct, self.no_bar);
         (self.no_struct, self.no_bar) = (false, false);
         while self.kind != close && self.kind != T::Eof {
             let made = element(self)?;
-            self.pile.push(made)?;
+            push(&mut self.pile, made)?;
             if self.kind == T::Comma {
                 self.bump();
-            } else if self.kind != close && !self.recover(close)? {
+            } else if self.kind != close && !self.recover(close, push)? {
                 break;
             }
         }
@@ -411,7 +434,7 @@ impl<'s> Parser<'s> {
 
     /// Says that a comma or a bracket was expected, and passes over everything before one. Whether the list goes on.
     #[cold]
-    fn recover(&mut self, close: TokenKind) -> Result<bool, Full> {
+    fn recover(&mut self, close: TokenKind, push: fn(&mut Pile, Element) -> Result<(), Full>) -> Result<bool, Full> {
         self.blame(match close {
             T::RParen => "`,` or `)`",
             T::RBracket => "`,` or `]`",
@@ -422,7 +445,7 @@ impl<'s> Parser<'s> {
         self.skip();
         if self.at > before {
             let made = self.make(start, node::Error {})?;
-            self.pile.push(made)?;
+            push(&mut self.pile, (made, None))?;
         }
         Ok(self.eat(T::Comma) || self.kind == close)
     }
