@@ -128,7 +128,17 @@ impl Row {
                 false => quote!(#binding),
             })
         };
-        let (split, split_lanes, split_columns) = (parts("split"), parts("split_lanes"), parts("split_columns"));
+        let (split, split_row) = (parts("split"), parts("split_row"));
+        let (split_lanes, split_columns) = (parts("split_lanes"), parts("split_columns"));
+        // A row is borrowed field by field.
+        let borrowed = |function: &str, reference: TokenStream| {
+            let function = Ident::new(function, Span::call_site());
+            self.literal(|Field { member, ty, nested, .. }| match nested {
+                true => quote!(<#ty as #soa::SoaRow>::#function(#reference self.#member)),
+                false => quote!(#reference self.#member),
+            })
+        };
+        let (as_row, as_row_mut) = (borrowed("as_row", quote!(&)), borrowed("as_row_mut", quote!(&mut)));
         let views = views::KINDS[..4].iter().zip(["row", "row_mut", "lanes", "lanes_mut"]).map(|(kind, function)| {
             let (view, literal) = (format_ident!("{name}{}", kind.suffix), whole(function));
             let (function, alias) =
@@ -144,7 +154,7 @@ impl Row {
             }
         });
         let (join, join_columns) = (whole("join"), whole("join_columns"));
-        let lanes = format_ident!("{name}Lanes");
+        let [row_ref, row_mut, lanes] = ["Ref", "Mut", "Lanes"].map(|suffix| format_ident!("{name}{suffix}"));
         let guard = self.drop_guard();
         let ignore = self.fields.is_empty().then(|| quote!(..));
         quote! {
@@ -166,7 +176,23 @@ impl Row {
                 fn join(#bindings: <Self::Shape as #soa::Shape>::Values) -> Self {
                     Self { #join }
                 }
+                #[inline(always)]
+                fn as_row(&self) -> #soa::Ref<'_, Self> {
+                    #row_ref { #as_row #empty }
+                }
+                #[inline(always)]
+                fn as_row_mut(&mut self) -> #soa::Mut<'_, Self> {
+                    #row_mut { #as_row_mut #empty }
+                }
                 #(#views)*
+                #[inline(always)]
+                fn split_row<#a>(row: #soa::Ref<#a, Self>) -> <Self::Shape as #soa::Shape>::Ref<#a>
+                where
+                    Self: #a,
+                {
+                    let #row_ref { #pattern #ignore } = row;
+                    #split_row
+                }
                 #[inline(always)]
                 fn split_lanes<#a>(lanes: #soa::Lanes<#a, Self>) -> <Self::Shape as #soa::Shape>::Lanes<#a>
                 where

@@ -23,6 +23,9 @@ enum Trait {
     Debug,
     PartialEq,
     Eq,
+    PartialOrd,
+    Ord,
+    Hash,
     Default,
 }
 
@@ -31,7 +34,7 @@ pub(crate) const KINDS: [Kind; 5] = [
         suffix: "Ref",
         field: |_, a, ty| quote!(&#a #ty),
         about: "A row of [`{}`], borrowed: a reference per field.",
-        traits: &[Trait::Copy, Trait::Debug, Trait::PartialEq, Trait::Eq],
+        traits: &[Trait::Copy, Trait::Debug, Trait::PartialEq, Trait::Eq, Trait::PartialOrd, Trait::Ord, Trait::Hash],
     },
     Kind {
         suffix: "Mut",
@@ -201,6 +204,46 @@ impl Kind {
                 (quote!(::core::cmp::PartialEq), bounded(quote!(::core::cmp::PartialEq)), body)
             }
             Trait::Eq => (quote!(::core::cmp::Eq), bounded(quote!(::core::cmp::Eq)), TokenStream::new()),
+            // Field by field, in their order, as the derives of these traits do it.
+            Trait::PartialOrd => {
+                let body = quote! {
+                    fn partial_cmp(&self, other: &Self) -> ::core::option::Option<::core::cmp::Ordering> {
+                        let _ = other;
+                        #(
+                            let order = ::core::cmp::PartialOrd::partial_cmp(&self.#members, &other.#members);
+                            if !::core::matches!(order, ::core::option::Option::Some(::core::cmp::Ordering::Equal)) {
+                                return order;
+                            }
+                        )*
+                        ::core::option::Option::Some(::core::cmp::Ordering::Equal)
+                    }
+                };
+                (quote!(::core::cmp::PartialOrd), bounded(quote!(::core::cmp::PartialOrd)), body)
+            }
+            Trait::Ord => {
+                let body = quote! {
+                    fn cmp(&self, other: &Self) -> ::core::cmp::Ordering {
+                        let _ = other;
+                        #(
+                            let order = ::core::cmp::Ord::cmp(&self.#members, &other.#members);
+                            if !::core::matches!(order, ::core::cmp::Ordering::Equal) {
+                                return order;
+                            }
+                        )*
+                        ::core::cmp::Ordering::Equal
+                    }
+                };
+                (quote!(::core::cmp::Ord), bounded(quote!(::core::cmp::Ord)), body)
+            }
+            Trait::Hash => {
+                let body = quote! {
+                    fn hash<__H: ::core::hash::Hasher>(&self, state: &mut __H) {
+                        let _ = &state;
+                        #(::core::hash::Hash::hash(&self.#members, state);)*
+                    }
+                };
+                (quote!(::core::hash::Hash), bounded(quote!(::core::hash::Hash)), body)
+            }
         };
         quote! {
             #[automatically_derived]

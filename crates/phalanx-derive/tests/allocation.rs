@@ -138,6 +138,9 @@ fn a_refused_allocation_changes_nothing() {
         refuse_each(full, |soa| soa.try_extend((0..5).map(row)));
         let other = RefCell::new(filled(3));
         refuse_each(full, |soa| soa.try_extend_from(&other.borrow()));
+        refuse_each(full, |soa| soa.try_extend_from_slice(other.borrow().slice(1..)));
+        refuse_each(full, |soa| soa.try_resize(count + 4, row(7)));
+        refuse_each(full, |_| other.borrow().slice(..2).try_to_soa());
         refuse_each(full, |soa| soa.try_append(&mut other.borrow_mut()));
         refuse_each(full, |_| Soa::<Row>::try_with_capacity(5));
         if count > 0 {
@@ -154,6 +157,7 @@ fn a_refused_allocation_changes_nothing() {
                 soa
             };
             refuse_each(half, Soa::try_shrink_to_fit);
+            refuse_each(half, |soa| soa.try_shrink_to(2));
         }
     }
     assert_eq!(HELD.get(), held, "memory was lost");

@@ -1,9 +1,10 @@
 //! Random operations, checked against a `Vec` of the same structs.
 
 use phalanx_store::Soa;
+use phalanx_store::soa::{SoaRow, SoaSlice};
 use proptest::prelude::*;
 
-#[derive(Soa, Clone, Debug, PartialEq)]
+#[derive(Soa, Clone, Debug, PartialEq, PartialOrd)]
 struct Row {
     key: u8,
     text: String,
@@ -13,7 +14,7 @@ struct Row {
     inner: Inner,
 }
 
-#[derive(Soa, Clone, Debug, PartialEq)]
+#[derive(Soa, Clone, Debug, PartialEq, PartialOrd)]
 struct Inner {
     half: f32,
     boxed: Box<u8>,
@@ -73,6 +74,12 @@ enum Op {
     CloneFrom(usize),
     IntoIter(usize),
     Write(usize),
+    Chunks(usize, usize),
+    Resize(usize, u8),
+    ExtendFromSlice(usize, usize),
+    Convert,
+    Compare(usize, usize),
+    ShrinkTo(usize),
 }
 
 fn op() -> impl Strategy<Value = Op> {
@@ -105,7 +112,13 @@ fn op() -> impl Strategy<Value = Op> {
         1 => Just(Op::Clone),
         1 => n.clone().prop_map(Op::CloneFrom),
         1 => n.clone().prop_map(Op::IntoIter),
-        1 => n.prop_map(Op::Write),
+        1 => n.clone().prop_map(Op::Write),
+        2 => (n.clone(), 1usize..40).prop_map(|(a, b)| Op::Chunks(a, b)),
+        1 => (n.clone(), any::<u8>()).prop_map(|(n, v)| Op::Resize(n, v)),
+        1 => (n.clone(), n.clone()).prop_map(|(a, b)| Op::ExtendFromSlice(a, b)),
+        1 => Just(Op::Convert),
+        2 => (n.clone(), n.clone()).prop_map(|(a, b)| Op::Compare(a, b)),
+        1 => n.prop_map(Op::ShrinkTo),
     ]
 }
 
@@ -222,6 +235,50 @@ fn apply(op: Op, soa: &mut Soa<Row>, model: &mut Vec<Row>) {
             model.drain(..(n + 1).min(len));
             model.reverse();
         }
+        Op::Chunks(plan, size) => chunks(soa, model, plan, size),
+        Op::Resize(n, v) => {
+            soa.resize(n, row(v));
+            model.resize(n, row(v));
+        }
+        Op::ExtendFromSlice(a, b) => {
+            let copy = soa.slice(span(a, b)).to_soa();
+            assert_eq!(copy.capacity(), copy.len());
+            soa.extend_from_slice(copy.as_slice());
+            model.extend_from_within(span(a, b));
+        }
+        Op::Convert => {
+            let rows = Vec::from(std::mem::take(soa));
+            assert_eq!(rows, *model);
+            *soa = if len.is_multiple_of(2) { Soa::from(rows) } else { Soa::from(&rows[..]) };
+        }
+        Op::Compare(a, b) => {
+            let (ours, theirs) = (soa.slice(span(a, b)), &model[span(a, b)]);
+            let others = [soa.slice(..len / 2), soa.slice(len / 2..)];
+            for (other, slice) in others.into_iter().zip([&model[..len / 2], &model[len / 2..]]) {
+                assert_eq!(ours == other, theirs == slice);
+                assert_eq!(ours == *slice, theirs == slice);
+                assert_eq!(ours.partial_cmp(&other), theirs.partial_cmp(slice));
+            }
+            assert_eq!(ours, theirs);
+            assert_eq!(ours.to_vec(), theirs);
+            assert_eq!(*soa, *model);
+            let firsts = (ours.split_first(), ours.split_last(), ours.first(), ours.last());
+            let rows = |rest: &[Row], view: SoaSlice<'_, Row>| assert_eq!(view, rest);
+            match (firsts, theirs.split_first(), theirs.split_last()) {
+                ((None, None, None, None), None, None) => {}
+                ((Some((a, rest)), Some((b, front)), Some(_), Some(_)), Some((x, others)), Some((y, before))) => {
+                    assert!(a == x.as_row() && b == y.as_row());
+                    rows(others, rest);
+                    rows(before, front);
+                }
+                other => panic!("{other:?}"),
+            }
+        }
+        Op::ShrinkTo(n) => {
+            let before = soa.capacity();
+            soa.shrink_to(n);
+            assert_eq!(soa.capacity(), before.min(n.max(len)));
+        }
         _ if len == 0 => {}
         Op::Remove(i) => assert_eq!(soa.remove(i % len), model.remove(i % len)),
         Op::SwapRemove(i) => assert_eq!(soa.swap_remove(i % len), model.swap_remove(i % len)),
@@ -241,6 +298,40 @@ fn apply(op: Op, soa: &mut Soa<Row>, model: &mut Vec<Row>) {
             half.into_lanes().key.fill(3);
             model[len / 2..].iter_mut().for_each(|row| row.key = 3);
         }
+    }
+}
+
+/// Compares chunks with those of a slice, taken from both ends.
+fn chunks(soa: &mut Soa<Row>, model: &mut [Row], plan: usize, size: usize) {
+    macro_rules! walk {
+        ($ours:expr, $theirs:expr) => {{
+            let (mut ours, mut theirs) = ($ours, $theirs);
+            for step in 0.. {
+                assert_eq!(ours.len(), theirs.len());
+                let (a, b) = match (plan >> (step % 8)) % 4 {
+                    0 => (ours.next_back(), theirs.next_back()),
+                    1 => (ours.nth(step % 3), theirs.nth(step % 3)),
+                    _ => (ours.next(), theirs.next()),
+                };
+                match (a, b) {
+                    (Some(a), Some(b)) => assert_eq!(a, *b),
+                    (None, None) => break,
+                    other => panic!("{other:?}"),
+                }
+            }
+            (ours, theirs)
+        }};
+    }
+    let _ = walk!(soa.chunks(size), model.chunks(size));
+    let (ours, theirs) = walk!(soa.chunks_exact(size), model.chunks_exact(size));
+    assert_eq!(ours.remainder(), theirs.remainder());
+    let (ours, theirs) = walk!(soa.chunks_mut(size), model.chunks_mut(size));
+    drop((ours, theirs));
+    let (ours, theirs) = walk!(soa.chunks_exact_mut(size), model.chunks_exact_mut(size));
+    assert_eq!(ours.into_remainder(), *theirs.into_remainder());
+    for (chunk, rows) in soa.chunks_mut(size).zip(model.chunks_mut(size)) {
+        chunk.into_lanes().key.fill(size as u8);
+        rows.iter_mut().for_each(|row| row.key = size as u8);
     }
 }
 

@@ -1,7 +1,7 @@
 //! Sorting by numbers, and lanes seen as numbers.
 
 use phalanx_store::soa::{Scalar, flat, flat_mut};
-use phalanx_store::{Flat, Soa};
+use phalanx_store::{DisjointError, Flat, Soa};
 use std::cmp::Ordering;
 use std::fmt::Debug;
 
@@ -124,8 +124,14 @@ fn rows_are_borrowed_apart() {
     let [a, b] = soa.get_disjoint_mut([3, 1]).unwrap();
     std::mem::swap(a.key, b.key);
     assert_eq!(soa.lanes().key, [0, 3, 2, 1]);
-    assert!(soa.get_disjoint_mut([1, 1]).is_none());
-    assert!(soa.get_disjoint_mut([0, 4]).is_none(), "within the capacity, beyond the length");
+    assert_eq!(soa.get_disjoint_mut([2, 1, 1]).err(), Some(DisjointError::Repeated(1, 2)));
+    assert_eq!(
+        soa.get_disjoint_mut([0, 4]).err(),
+        Some(DisjointError::Absent(1)),
+        "within the capacity, beyond the length"
+    );
+    assert_eq!(soa.get_disjoint_mut([usize::MAX, 0]).err(), Some(DisjointError::Absent(0)));
+    assert_eq!(soa.get_disjoint_mut([]).map(|none| none.len()), Ok(0));
     let (left, right) = soa.as_mut_slice().split_at(2);
     left.into_lanes().key.copy_from_slice(right.lanes().key);
     assert_eq!(soa.lanes().key, [2, 1, 2, 1]);

@@ -256,6 +256,20 @@ impl SoaRow for Rude {
         call();
         Rude(text, tracked)
     }
+    fn as_row(&self) -> (&Tracked, &String) {
+        call();
+        (&self.1, &self.0)
+    }
+    fn as_row_mut(&mut self) -> &mut String {
+        &mut self.0
+    }
+    fn split_row<'a>((tracked, text): (&'a Tracked, &'a String)) -> (&'a String, &'a Tracked)
+    where
+        Self: 'a,
+    {
+        call();
+        (text, tracked)
+    }
     fn row<'a>((text, tracked): (&'a String, &'a Tracked)) -> (&'a Tracked, &'a String)
     where
         Self: 'a,
@@ -304,6 +318,11 @@ fn a_rude_row_type_gets_nonsense_and_never_an_invalid_row() {
             drop(soa.replace(0, Rude("other".into(), Tracked::new(8))));
             soa.retain(|row| row.0.value != 2);
             soa.sort_by(|a, b| b.1.cmp(a.1));
+            let other = soa.as_slice().to_soa();
+            assert!(soa == other.as_slice());
+            soa.resize(6, Rude("six".into(), Tracked::new(6)));
+            let copy: Vec<Rude> = soa.slice(4..).to_vec();
+            assert!(soa.slice(4..) == copy);
             drop(soa.swap_remove(1));
             drop(soa.remove(0));
             drop(soa.drain(..1).next());

@@ -24,6 +24,18 @@ impl SoaRow for Innocent {
     fn join(_: Rc<u8>) -> Self {
         Innocent
     }
+    fn as_row(&self) -> &Rc<u8> {
+        unimplemented!()
+    }
+    fn as_row_mut(&mut self) -> &mut Rc<u8> {
+        unimplemented!()
+    }
+    fn split_row<'a>(row: &'a Rc<u8>) -> &'a Rc<u8>
+    where
+        Self: 'a,
+    {
+        row
+    }
     fn row<'a>(row: &'a Rc<u8>) -> &'a Rc<u8>
     where
         Self: 'a,

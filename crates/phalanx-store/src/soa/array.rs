@@ -12,7 +12,8 @@ use super::row::{Lanes, LanesMut, Mut, Ref, SoaRow};
 use super::shape::{CloneLanes, Shape};
 use super::slice::{SoaSlice, SoaSliceMut};
 use crate::error::infallible;
-use crate::{AllocError, TryInsertError};
+use crate::store::distinct;
+use crate::{AllocError, DisjointError, TryInsertError};
 use core::ops::RangeBounds;
 
 /// A growable array of structs that keeps each field in a lane of its own.
@@ -164,6 +165,16 @@ impl<T: SoaRow> Soa<T> {
         self.block.try_resize(self.len, needed)
     }
 
+    /// Reserves capacity for exactly `additional` more rows, if there is less.
+    ///
+    /// # Panics
+    ///
+    /// Panics if the bytes are more than `isize::MAX`; aborts if allocation fails.
+    #[track_caller]
+    pub fn reserve_exact(&mut self, additional: usize) {
+        infallible(self.try_reserve_exact(additional));
+    }
+
     /// Shrinks the capacity to the number of rows.
     ///
     /// # Panics
@@ -181,6 +192,25 @@ impl<T: SoaRow> Soa<T> {
     /// Returns [`AllocError::OutOfMemory`] if the smaller block cannot be allocated; the array is unchanged then.
     pub fn try_shrink_to_fit(&mut self) -> Result<(), AllocError> {
         self.block.try_resize(self.len, self.len)
+    }
+
+    /// Shrinks the capacity to `min_capacity`, or to the number of rows if there are more. Does nothing if it is lower.
+    ///
+    /// # Panics
+    ///
+    /// Aborts if the smaller block cannot be allocated.
+    #[track_caller]
+    pub fn shrink_to(&mut self, min_capacity: usize) {
+        infallible(self.try_shrink_to(min_capacity));
+    }
+
+    /// Shrinks the capacity to `min_capacity`, or to the number of rows if there are more. Does nothing if it is lower.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`AllocError::OutOfMemory`] if the smaller block cannot be allocated; the array is unchanged then.
+    pub fn try_shrink_to(&mut self, min_capacity: usize) -> Result<(), AllocError> {
+        self.block.try_resize(self.len, min_capacity.max(self.len).min(self.capacity()))
     }
 
     /// Appends a row.
@@ -374,11 +404,11 @@ impl<T: SoaRow> Soa<T> {
         self.as_mut_slice().into_row(index)
     }
 
-    /// Returns mutable references to several rows, or `None` if an index is repeated or not below the length.
+    /// Returns mutable references to several rows.
     ///
     /// ```
     /// # #[cfg(feature = "derive")] {
-    /// use phalanx_store::Soa;
+    /// use phalanx_store::{DisjointError, Soa};
     ///
     /// #[derive(Soa, Clone, Copy, Debug, PartialEq)]
     /// struct Point {
@@ -390,17 +420,20 @@ impl<T: SoaRow> Soa<T> {
     /// let [a, b] = points.get_disjoint_mut([4, 0]).unwrap();
     /// *a.x += *b.y + 10;
     /// assert_eq!(points.lanes().x, [0, 1, 2, 3, 14]);
-    /// assert!(points.get_disjoint_mut([1, 1]).is_none());
+    /// assert!(matches!(points.get_disjoint_mut([1, 2, 1]), Err(DisjointError::Repeated(0, 2))));
+    /// assert!(matches!(points.get_disjoint_mut([1, 5]), Err(DisjointError::Absent(1))));
     /// # }
     /// ```
-    pub fn get_disjoint_mut<const N: usize>(&mut self, indices: [usize; N]) -> Option<[Mut<'_, T>; N]> {
-        let distinct = |k: usize| indices[k] < self.len && !indices[..k].contains(&indices[k]);
-        if !(0..N).all(distinct) {
-            return None;
-        }
+    ///
+    /// # Errors
+    ///
+    /// Returns [`DisjointError::Absent`] if an index is not below the length, or [`DisjointError::Repeated`] if two are equal.
+    #[doc(alias = "get_many_mut")]
+    pub fn get_disjoint_mut<const N: usize>(&mut self, indices: [usize; N]) -> Result<[Mut<'_, T>; N], DisjointError> {
+        let indices = distinct(|at| Some(indices[at]).filter(|index| *index < self.len))?;
         let ptrs = self.block.ptrs();
         // SAFETY: the rows are in use and distinct, and the result borrows the array mutably.
-        Some(indices.map(|index| T::row_mut(unsafe { T::Shape::row_mut(ptrs, index) })))
+        Ok(indices.map(|index| T::row_mut(unsafe { T::Shape::row_mut(ptrs, index) })))
     }
 
     /// Returns references to the fields of the row at `index`.

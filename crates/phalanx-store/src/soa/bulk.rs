@@ -10,7 +10,7 @@ use super::array::Soa;
 use super::columns::{ColumnsError, common_len};
 use super::row::{Lanes, Mut, Ref, SoaRow};
 use super::shape::{CloneLanes, Shape};
-use super::slice::bounds;
+use super::slice::{SoaSlice, bounds};
 use crate::error::infallible;
 use crate::raw::DropGuard;
 use crate::{AllocError, TryInsertError};
@@ -236,11 +236,111 @@ impl<T: SoaRow> Soa<T> {
     where
         T::Shape: CloneLanes,
     {
-        self.try_reserve(other.len)?;
-        // SAFETY: the lanes of `other` have its length, and there is capacity for `other.len` rows from `len` on. Two
-        // arrays do not share memory. If a `Clone` panics, `len` was not raised.
-        unsafe { T::Shape::clone_rows(other.as_slice().parts(), self.block.ptrs(), self.len) };
-        self.len += other.len;
+        self.try_extend_from_slice(other.as_slice())
+    }
+
+    /// Appends clones of the rows of a view of another array.
+    ///
+    /// ```
+    /// # #[cfg(feature = "derive")] {
+    /// use phalanx_store::Soa;
+    ///
+    /// #[derive(Soa, Clone, Copy)]
+    /// struct Point {
+    ///     x: i32,
+    ///     y: i32,
+    /// }
+    ///
+    /// let points: Soa<Point> = (0..5).map(|x| Point { x, y: 0 }).collect();
+    /// let mut some = Soa::new();
+    /// some.extend_from_slice(points.slice(1..3));
+    /// some.extend_from_slice(points.slice(4..));
+    /// assert_eq!(some.lanes().x, [1, 2, 4]);
+    /// # }
+    /// ```
+    ///
+    /// # Panics
+    ///
+    /// Panics if the bytes are more than `isize::MAX`; aborts if allocation fails.
+    #[track_caller]
+    pub fn extend_from_slice(&mut self, rows: SoaSlice<'_, T>)
+    where
+        T::Shape: CloneLanes,
+    {
+        infallible(self.try_extend_from_slice(rows));
+    }
+
+    /// Appends clones of the rows of a view of another array.
+    ///
+    /// # Errors
+    ///
+    /// Returns an [`AllocError`] if allocation fails. Nothing is appended then.
+    pub fn try_extend_from_slice(&mut self, rows: SoaSlice<'_, T>) -> Result<(), AllocError>
+    where
+        T::Shape: CloneLanes,
+    {
+        self.try_reserve(rows.len())?;
+        // SAFETY: the lanes of the view have its length, and there is capacity for `rows.len()` rows from `len` on. The view
+        // is borrowed, and so not part of this array, which is borrowed mutably. If a `Clone` panics, `len` was not raised.
+        unsafe { T::Shape::clone_rows(rows.parts(), self.block.ptrs(), self.len) };
+        self.len += rows.len();
+        Ok(())
+    }
+
+    /// Changes the number of rows to `len`: drops the rows after it, or appends clones of `row`.
+    ///
+    /// If a `Clone` panics, the clones that were made before stay.
+    ///
+    /// ```
+    /// # #[cfg(feature = "derive")] {
+    /// use phalanx_store::Soa;
+    ///
+    /// #[derive(Soa, Clone, Copy)]
+    /// struct Point {
+    ///     x: i32,
+    ///     y: i32,
+    /// }
+    ///
+    /// let mut points: Soa<Point> = Soa::new();
+    /// points.resize(3, Point { x: 1, y: 2 });
+    /// assert_eq!(points.lanes().y, [2, 2, 2]);
+    /// points.resize(1, Point { x: 0, y: 0 });
+    /// assert_eq!(points.lanes().x, [1]);
+    /// # }
+    /// ```
+    ///
+    /// # Panics
+    ///
+    /// Panics if the bytes are more than `isize::MAX`; aborts if allocation fails.
+    #[track_caller]
+    pub fn resize(&mut self, len: usize, row: T)
+    where
+        T::Shape: CloneLanes,
+    {
+        infallible(self.try_resize(len, row).map_err(AllocError::from));
+    }
+
+    /// Changes the number of rows to `len`: drops the rows after it, or appends clones of `row`.
+    ///
+    /// # Errors
+    ///
+    /// Returns the row with an [`AllocError`] if allocation fails; the array is unchanged then.
+    pub fn try_resize(&mut self, len: usize, row: T) -> Result<(), TryInsertError<T, AllocError>>
+    where
+        T::Shape: CloneLanes,
+    {
+        let additional = len.saturating_sub(self.len);
+        if let Err(reason) = self.try_reserve(additional) {
+            return Err(TryInsertError { value: row, reason });
+        }
+        if additional == 0 {
+            self.truncate(len);
+            return Ok(());
+        }
+        for _ in 1..additional {
+            self.push(T::from_row(row.as_row()));
+        }
+        self.push(row);
         Ok(())
     }
 

@@ -16,7 +16,10 @@
 mod array;
 mod block;
 mod bulk;
+mod chunks;
 mod columns;
+mod compare;
+mod convert;
 mod iter;
 mod nested;
 mod pair;
@@ -33,6 +36,7 @@ mod traits;
 pub use array::Soa;
 pub use block::LANE_ALIGN;
 pub use bulk::Drain;
+pub use chunks::{Chunks, ChunksExact, ChunksExactMut, ChunksMut};
 pub use columns::ColumnsError;
 pub use iter::{IntoIter, Iter, IterMut};
 pub use row::{Lanes, LanesMut, Mut, Ref, SoaRow, Views};

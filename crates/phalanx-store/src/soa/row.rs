@@ -1,6 +1,6 @@
 //! [`SoaRow`]: the trait of row types, and the views that a row type comes with.
 
-use super::shape::Shape;
+use super::shape::{CloneLanes, Shape};
 
 /// The structs of references and slices that represent borrowed rows of `Self`.
 ///
@@ -52,6 +52,58 @@ pub trait SoaRow: Sized + for<'a> Views<'a> {
     fn split(self) -> <Self::Shape as Shape>::Values;
     /// Joins the values of the lanes to a row.
     fn join(values: <Self::Shape as Shape>::Values) -> Self;
+    /// Borrows a row: a reference to each field.
+    ///
+    /// ```
+    /// # #[cfg(feature = "derive")] {
+    /// use phalanx_store::Soa;
+    /// use phalanx_store::soa::SoaRow;
+    ///
+    /// #[derive(Soa)]
+    /// struct Point {
+    ///     x: i32,
+    ///     y: i32,
+    /// }
+    ///
+    /// fn length(point: PointRef<'_>) -> i32 {
+    ///     point.x.abs() + point.y.abs()
+    /// }
+    ///
+    /// let points = Soa::from([Point { x: 1, y: -2 }]);
+    /// assert_eq!(length(points.row(0)), 3);
+    /// assert_eq!(length(Point { x: 3, y: 4 }.as_row()), 7);
+    /// # }
+    /// ```
+    #[doc(alias("as_ref", "as_soa_ref"))]
+    fn as_row(&self) -> Ref<'_, Self>;
+    /// Borrows a row mutably: a mutable reference to each field.
+    #[doc(alias = "as_mut")]
+    fn as_row_mut(&mut self) -> Mut<'_, Self>;
+    /// Returns a row made of clones of the fields of a borrowed row.
+    ///
+    /// ```
+    /// # #[cfg(feature = "derive")] {
+    /// use phalanx_store::Soa;
+    /// use phalanx_store::soa::SoaRow;
+    ///
+    /// #[derive(Soa, Clone, Debug, PartialEq)]
+    /// struct Name {
+    ///     text: String,
+    ///     rank: u32,
+    /// }
+    ///
+    /// let names = Soa::from(["a", "b"].map(|text| Name { text: text.into(), rank: 1 }));
+    /// let owned: Vec<Name> = names.iter().rev().map(Name::from_row).collect();
+    /// assert_eq!(owned[0].text, "b");
+    /// # }
+    /// ```
+    #[doc(alias("to_owned", "soa_clone", "soa_to_owned"))]
+    fn from_row(row: Ref<'_, Self>) -> Self
+    where
+        Self::Shape: CloneLanes,
+    {
+        Self::join(Self::Shape::clone_row(Self::split_row(row)))
+    }
     /// Converts references of the shape to the named struct.
     fn row<'a>(row: <Self::Shape as Shape>::Ref<'a>) -> Ref<'a, Self>
     where
@@ -66,6 +118,10 @@ pub trait SoaRow: Sized + for<'a> Views<'a> {
         Self: 'a;
     /// Converts mutable slices of the shape to the named struct.
     fn lanes_mut<'a>(lanes: <Self::Shape as Shape>::LanesMut<'a>) -> LanesMut<'a, Self>
+    where
+        Self: 'a;
+    /// Converts the named struct of references to that of the shape.
+    fn split_row<'a>(row: Ref<'a, Self>) -> <Self::Shape as Shape>::Ref<'a>
     where
         Self: 'a;
     /// Converts the named struct of slices to that of the shape.

@@ -77,6 +77,61 @@ impl<'a, T: SoaRow> SoaSlice<'a, T> {
         (index < self.len).then(|| unsafe { self.get_unchecked(index) })
     }
 
+    /// Returns references to the fields of the row at `index`.
+    ///
+    /// # Panics
+    ///
+    /// Panics if `index` is not below the length.
+    #[doc(alias("index", "idx"))]
+    #[inline]
+    #[track_caller]
+    pub fn row(&self, index: usize) -> Ref<'a, T> {
+        match self.get(index) {
+            Some(row) => row,
+            None => panic!("index {index} is not below the length {}", self.len),
+        }
+    }
+
+    /// Returns the first row.
+    #[inline]
+    pub fn first(&self) -> Option<Ref<'a, T>> {
+        self.get(0)
+    }
+
+    /// Returns the last row.
+    #[inline]
+    pub fn last(&self) -> Option<Ref<'a, T>> {
+        self.get(self.len.wrapping_sub(1))
+    }
+
+    /// Returns the first row, and a view of the others.
+    #[inline]
+    pub fn split_first(&self) -> Option<(Ref<'a, T>, SoaSlice<'a, T>)> {
+        self.first().map(|row| (row, self.slice(1..)))
+    }
+
+    /// Returns the last row, and a view of the others.
+    #[inline]
+    pub fn split_last(&self) -> Option<(Ref<'a, T>, SoaSlice<'a, T>)> {
+        self.last().map(|row| (row, self.slice(..self.len - 1)))
+    }
+
+    /// Takes the first `count` rows, at most as many as there are, out of this view.
+    #[inline]
+    pub(super) fn take_front(&mut self, count: usize) -> SoaSlice<'a, T> {
+        let (front, rest) = self.split_at(count);
+        *self = rest;
+        front
+    }
+
+    /// Takes the last `count` rows, at most as many as there are, out of this view.
+    #[inline]
+    pub(super) fn take_back(&mut self, count: usize) -> SoaSlice<'a, T> {
+        let (rest, back) = self.split_at(self.len - count);
+        *self = rest;
+        back
+    }
+
     /// Returns references to the fields of the row at `index`, without a check.
     ///
     /// # Safety
@@ -186,6 +241,52 @@ impl<'a, T: SoaRow> SoaSliceMut<'a, T> {
     #[inline]
     pub fn get_mut(&mut self, index: usize) -> Option<Mut<'_, T>> {
         self.reborrow().into_row(index)
+    }
+
+    /// Returns the first row, mutably.
+    #[inline]
+    pub fn first_mut(&mut self) -> Option<Mut<'_, T>> {
+        self.get_mut(0)
+    }
+
+    /// Returns the last row, mutably.
+    #[inline]
+    pub fn last_mut(&mut self) -> Option<Mut<'_, T>> {
+        self.get_mut(self.len.wrapping_sub(1))
+    }
+
+    /// Returns the first row and a view of the others, for as long as the array is borrowed.
+    #[doc(alias = "split_first_mut")]
+    #[inline]
+    pub fn split_first(mut self) -> Option<(Mut<'a, T>, SoaSliceMut<'a, T>)> {
+        let first = if self.len > 0 { self.take_front(1).into_row(0) } else { None };
+        first.map(|row| (row, self))
+    }
+
+    /// Returns the last row and a view of the others, for as long as the array is borrowed.
+    #[doc(alias = "split_last_mut")]
+    #[inline]
+    pub fn split_last(mut self) -> Option<(Mut<'a, T>, SoaSliceMut<'a, T>)> {
+        let last = if self.len > 0 { self.take_back(1).into_row(0) } else { None };
+        last.map(|row| (row, self))
+    }
+
+    /// Takes the first `count` rows, at most as many as there are, out of this view.
+    #[inline]
+    pub(super) fn take_front(&mut self, count: usize) -> SoaSliceMut<'a, T> {
+        assert!(count <= self.len, "rows of the view");
+        let front = SoaSliceMut { len: count, rows: PhantomData, ..*self };
+        self.start += count;
+        self.len -= count;
+        front
+    }
+
+    /// Takes the last `count` rows, at most as many as there are, out of this view.
+    #[inline]
+    pub(super) fn take_back(&mut self, count: usize) -> SoaSliceMut<'a, T> {
+        assert!(count <= self.len, "rows of the view");
+        self.len -= count;
+        SoaSliceMut { start: self.start + self.len, len: count, rows: PhantomData, ..*self }
     }
 
     /// Returns mutable references to the fields of the row at `index`, for as long as the array is borrowed.

@@ -2,7 +2,7 @@
 
 use super::array::Soa;
 use super::iter::{IntoIter, Iter, IterMut};
-use super::row::{Lanes, Ref, SoaRow};
+use super::row::{Ref, SoaRow};
 use super::shape::CloneLanes;
 use super::slice::{SoaSlice, SoaSliceMut};
 use crate::AllocError;
@@ -31,9 +31,7 @@ impl<T: SoaRow> Soa<T> {
     where
         T::Shape: CloneLanes,
     {
-        let mut copy = Soa::try_with_capacity(self.len())?;
-        copy.try_extend_from(self)?;
-        Ok(copy)
+        self.as_slice().try_to_soa()
     }
 }
 
@@ -114,6 +112,26 @@ impl<'a, T: SoaRow> IntoIterator for SoaSlice<'a, T> {
     }
 }
 
+impl<'a, T: SoaRow> IntoIterator for &SoaSlice<'a, T> {
+    type Item = Ref<'a, T>;
+    type IntoIter = Iter<'a, T>;
+
+    #[inline]
+    fn into_iter(self) -> Iter<'a, T> {
+        self.iter()
+    }
+}
+
+impl<'a, T: SoaRow> IntoIterator for &'a mut SoaSliceMut<'_, T> {
+    type Item = super::Mut<'a, T>;
+    type IntoIter = IterMut<'a, T>;
+
+    #[inline]
+    fn into_iter(self) -> IterMut<'a, T> {
+        self.iter_mut()
+    }
+}
+
 impl<'a, T: SoaRow> IntoIterator for SoaSliceMut<'a, T> {
     type Item = super::Mut<'a, T>;
     type IntoIter = IterMut<'a, T>;
@@ -123,17 +141,6 @@ impl<'a, T: SoaRow> IntoIterator for SoaSliceMut<'a, T> {
         IterMut::new(self)
     }
 }
-
-impl<T: SoaRow> PartialEq for Soa<T>
-where
-    for<'a> Lanes<'a, T>: PartialEq,
-{
-    fn eq(&self, other: &Self) -> bool {
-        self.len() == other.len() && self.lanes() == other.lanes()
-    }
-}
-
-impl<T: SoaRow> Eq for Soa<T> where for<'a> Lanes<'a, T>: Eq {}
 
 impl<T: SoaRow> fmt::Debug for Soa<T>
 where

@@ -4,6 +4,8 @@
 use core::fmt;
 
 /// The reason why values could not be borrowed together. Positions are those in the array of keys.
+///
+/// It is the error of `get_disjoint_mut` of all containers. The keys of a [`Soa`](struct@crate::Soa) are row numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DisjointError {
     /// The key at this position names no value.
@@ -30,9 +32,19 @@ impl core::error::Error for DisjointError {}
 /// `values` are exclusively borrowed for `'a`, and every position that `find` returns is occupied.
 pub(crate) unsafe fn disjoint<'a, T, const N: usize>(
     values: *mut T,
-    mut find: impl FnMut(usize) -> Option<u32>,
+    find: impl FnMut(usize) -> Option<u32>,
 ) -> Result<[&'a mut T; N], DisjointError> {
-    let mut positions = [0u32; N];
+    let positions = distinct::<u32, N>(find)?;
+    // SAFETY: the positions are occupied and all different, so the references do not overlap (values without a size
+    // cannot).
+    Ok(positions.map(|p| unsafe { &mut *values.add(p as usize) }))
+}
+
+/// Returns the positions that `find` returns for `0..N`, if there is one for each and all of them differ.
+pub(crate) fn distinct<P: Copy + Default + PartialEq, const N: usize>(
+    mut find: impl FnMut(usize) -> Option<P>,
+) -> Result<[P; N], DisjointError> {
+    let mut positions = [P::default(); N];
     for at in 0..N {
         let position = find(at).ok_or(DisjointError::Absent(at))?;
         if let Some(first) = positions[..at].iter().position(|p| *p == position) {
@@ -40,7 +52,5 @@ pub(crate) unsafe fn disjoint<'a, T, const N: usize>(
         }
         positions[at] = position;
     }
-    // SAFETY: the positions are occupied and all different, so the references do not overlap (values without a size
-    // cannot).
-    Ok(positions.map(|p| unsafe { &mut *values.add(p as usize) }))
+    Ok(positions)
 }

@@ -17,6 +17,7 @@ mod try_insert_error;
 
 pub use dense::DenseStore;
 pub use disjoint::DisjointError;
+pub(crate) use disjoint::distinct;
 pub use entry::{Entry, OccupiedEntry, VacantEntry};
 pub use linear::{LinearStore, Secondary};
 pub use packed::PackedStore;

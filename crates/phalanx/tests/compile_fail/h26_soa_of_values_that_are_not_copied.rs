@@ -23,6 +23,14 @@ impl SoaRow for Sly {
     fn join(_: String) -> Self {
         Sly
     }
+    fn as_row(&self) {}
+    fn as_row_mut(&mut self) {}
+    fn split_row<'a>(_: ()) -> &'a String
+    where
+        Self: 'a,
+    {
+        unimplemented!()
+    }
     fn row<'a>(_: &'a String)
     where
         Self: 'a,

@@ -70,6 +70,20 @@ impl SoaRow for Rude {
         dial.tick_or_panic("callback");
         Rude(dial, text)
     }
+    fn as_row(&self) -> &&'static str {
+        &self.1
+    }
+    fn as_row_mut(&mut self) -> &mut &'static str {
+        &mut self.1
+    }
+    fn split_row<'a>(text: &'a &'static str) -> (&'a &'static Dial, &'a &'static str)
+    where
+        Self: 'a,
+    {
+        static OFF: Dial = Dial::off();
+        static NONE: &Dial = &OFF;
+        (&NONE, text)
+    }
     fn row<'a>((_, text): (&'a &'static Dial, &'a &'static str)) -> &'a &'static str
     where
         Self: 'a,
