@@ -182,7 +182,7 @@ unsafe impl<C: Send, T: Send> Send for IterMut<'_, C, T> {}
 // SAFETY: behind a shared reference nothing of it can be used but the count.
 unsafe impl<C: Sync, T: Sync> Sync for IterMut<'_, C, T> {}
 
-/// A container that can be emptied from the front, one value after another. Sealed.
+/// A container that can be emptied from both ends, one value after another. Sealed.
 pub trait Emptying: sealed::Sealed {
     /// The key that names a value.
     type Key;
@@ -190,6 +190,10 @@ pub trait Emptying: sealed::Sealed {
     type Value;
     /// Removes and returns the first value at or after `from`, and moves `from` past it. The container stays valid.
     fn take_from(&mut self, from: &mut u32) -> Option<(Self::Key, Self::Value)>;
+    /// Removes and returns the last value before `to`, and moves `to` to where it was. The container stays valid.
+    ///
+    /// `to` only saves time: there are no values at or after it.
+    fn take_before(&mut self, to: &mut u32) -> Option<(Self::Key, Self::Value)>;
     /// Returns the number of values that are left.
     fn left(&self) -> usize;
 }
@@ -202,11 +206,12 @@ pub(crate) mod sealed {
 pub struct Drain<'a, S: Emptying> {
     store: &'a mut S,
     from: u32,
+    to: u32,
 }
 
 impl<'a, S: Emptying> Drain<'a, S> {
     pub(crate) fn new(store: &'a mut S) -> Self {
-        Drain { store, from: 0 }
+        Drain { store, from: 0, to: u32::MAX }
     }
 }
 
@@ -220,11 +225,12 @@ impl<S: Emptying> Drop for Drain<'_, S> {
 pub struct IntoIter<S: Emptying> {
     store: S,
     from: u32,
+    to: u32,
 }
 
 impl<S: Emptying> IntoIter<S> {
     pub(crate) fn new(store: S) -> Self {
-        IntoIter { store, from: 0 }
+        IntoIter { store, from: 0, to: u32::MAX }
     }
 }
 
@@ -240,6 +246,12 @@ macro_rules! emptying {
 
             fn size_hint(&self) -> (usize, Option<usize>) {
                 (self.store.left(), Some(self.store.left()))
+            }
+        }
+        impl<S: Emptying> DoubleEndedIterator for $name<$($args),*> {
+            #[inline]
+            fn next_back(&mut self) -> Option<Self::Item> {
+                self.store.take_before(&mut self.to)
             }
         }
         impl<S: Emptying> ExactSizeIterator for $name<$($args),*> {}

@@ -176,6 +176,11 @@ macro_rules! wears_out {
     ($store:ty, $ways:expr) => {
         for (name, leave) in $ways {
             let (mut store, mut ledger) = (<$store>::new(), Ledger::new());
+            let mut other = <$store>::new();
+            for n in 0..600 {
+                let handle = other.insert(n);
+                other.remove(handle);
+            }
             let mut live: Vec<Handle<u32>> = Vec::new();
             for n in 0..2000 {
                 while live.len() < 3 {
@@ -189,6 +194,10 @@ macro_rules! wears_out {
                 if n % 50 == 0 {
                     store.validate().unwrap_or_else(|error| panic!("{name}: {error}"));
                     store = store.clone();
+                    // In the memory of another store, which has retired slots of its own.
+                    other.clone_from(&store);
+                    other.validate().unwrap_or_else(|error| panic!("{name}: {error}"));
+                    core::mem::swap(&mut other, &mut store);
                     store.shrink_to_fit();
                 }
             }

@@ -167,11 +167,33 @@ impl<K: ?Sized> Slots<K> {
 
     /// Clones the index, for a container whose dense keys are copied too.
     pub(crate) fn try_clone(&self) -> Result<Self, AllocError> {
-        let mut slots = LaneOf::new();
-        slots.try_grow(self.total)?;
-        // SAFETY: `total` slots are initialised in `self`, and the new lane has capacity for them.
-        unsafe { core::ptr::copy_nonoverlapping(self.slots.ptr(), slots.ptr(), self.total as usize) };
-        Ok(Slots { slots, total: self.total, free_end: self.free_end, kind: PhantomData })
+        let mut copy = Self::new();
+        copy.try_hold(self)?;
+        copy.copy_from(self);
+        Ok(copy)
+    }
+
+    /// Reserves memory for the slots of another index.
+    pub(crate) fn try_hold(&mut self, other: &Self) -> Result<(), AllocError> {
+        self.slots.try_grow(other.total)
+    }
+
+    /// Makes this index that of another container, whose dense keys are copied too.
+    ///
+    /// # Panics
+    ///
+    /// Panics if there is no memory for the slots, which [`try_hold`](Slots::try_hold) reserves.
+    pub(crate) fn copy_from(&mut self, other: &Self) {
+        assert!(self.slots.capacity() >= other.total, "memory for the slots is reserved");
+        // SAFETY: `total` slots are initialised in `other`, and there is capacity for them. Two indices share no memory.
+        unsafe { core::ptr::copy_nonoverlapping(other.slots.ptr(), self.slots.ptr(), other.total as usize) };
+        (self.total, self.free_end) = (other.total, other.free_end);
+    }
+
+    /// Returns the handle of a live slot.
+    pub(crate) fn occupant(&self, index: u32) -> Option<Handle<K>> {
+        let slot = self.slots().get(index as usize)?;
+        (!generation::is_dead(slot.word)).then(|| Handle::new(index, slot.word))
     }
 
     /// Creates an index of slots with these words, and the dense keys of its container.

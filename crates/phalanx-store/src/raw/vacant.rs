@@ -85,6 +85,11 @@ impl Vacant {
         (self.words, self.low, self.usable) = (words, 0, slots - self.retired);
     }
 
+    /// Forgets which slots were retired. The slots must be [covered](Vacant::cover) again then.
+    pub(crate) fn forget_retired(&mut self) {
+        (self.retired, self.known) = (0, u64::MAX);
+    }
+
     /// Frees capacity that the summaries do not need.
     pub(crate) fn try_shrink(&mut self) -> Result<(), AllocError> {
         // SAFETY: the summaries of the words that are covered stay.

@@ -27,6 +27,10 @@ use core::{mem, ptr};
 /// | [`swap_remove`](DenseStore::swap_remove) | O(1) | the last value moves to the free position | whole |
 /// | [`shift_remove`](DenseStore::shift_remove) | O(n) | kept | whole |
 /// | [`remove_in_place`](DenseStore::remove_in_place) | O(1) | kept | in [runs](DenseStore::runs), until [`compact`](DenseStore::compact) |
+///
+/// Two stores are equal if they have equal values under the same keys, in any order. To compare the order too, use
+/// [`Iterator::eq`] of [`iter`](DenseStore::iter); to compare with a slice, use [`as_slice`](DenseStore::as_slice). A store is
+/// not `Hash`, because a hash would depend on the order. It has no order, because handles have none that means anything.
 pub struct DenseStore<X: DenseIndex, T> {
     pub(crate) core: Dense<X, LaneOf<T>>,
 }
@@ -369,13 +373,31 @@ impl<X: DenseIndex, T> DenseStore<X, T> {
     where
         T: Clone,
     {
-        let from = &self.core;
         let mut copy = Self::over(index);
         copy.core.keys.try_grow(dense_keys)?;
-        copy.core.rows.try_grow(from.positions())?;
+        copy.core.rows.try_grow(self.core.positions())?;
+        copy.fill_from(self, dense_keys, |_| {});
+        Ok(copy)
+    }
+
+    /// Clones the values and the first `dense_keys` keys of another store: the same order, the same holes. `set_index` makes
+    /// the index that of the other store, by the same memory or another.
+    ///
+    /// If a clone panics, this store is as it was.
+    ///
+    /// # Panics
+    ///
+    /// Panics if this store has values or holes, or no capacity for those of the other.
+    pub(crate) fn fill_from(&mut self, source: &Self, dense_keys: u32, set_index: impl FnOnce(&mut X))
+    where
+        T: Clone,
+    {
+        let (from, to) = (&source.core, &mut self.core);
+        let fits = to.rows.capacity() >= from.positions() && to.keys.capacity() >= dense_keys;
+        assert!(to.len == 0 && fits && dense_keys >= from.positions(), "an empty store with capacity");
         let keys = from.dense_keys();
         // If a clone panics, the values that were cloned are dropped.
-        let mut filling = DropGuard::new((&mut copy.core.rows, 0), |(rows, done)| {
+        let mut filling = DropGuard::new((&mut to.rows, 0), |(rows, done)| {
             for at in (0..*done).filter(|at| !X::is_hole(keys[*at as usize])) {
                 // SAFETY: the row was written, and the copy does not count it.
                 unsafe { ptr::drop_in_place(rows.at(at)) };
@@ -390,11 +412,10 @@ impl<X: DenseIndex, T> DenseStore<X, T> {
             *done = at + 1;
         }
         filling.dismiss();
-        let to = &mut copy.core;
+        set_index(&mut to.index);
         // SAFETY: that many dense keys are initialised in the source, and there is capacity for them in the copy.
         unsafe { ptr::copy_nonoverlapping(from.keys.ptr(), to.keys.ptr(), dense_keys as usize) };
         (to.len, to.holes, to.gap, to.low) = (from.len, from.holes, from.gap.clone(), from.low);
-        Ok(copy)
     }
 }
 
@@ -431,6 +452,12 @@ impl<X: DenseIndex, T> Emptying for DenseStore<X, T> {
             *from += 1;
             Some((key, value))
         }
+    }
+
+    fn take_before(&mut self, _: &mut u32) -> Option<(X::Key, T)> {
+        // The last position is never a hole.
+        let last = self.core.positions().checked_sub(1)?;
+        self.take_from(&mut { last })
     }
 
     fn left(&self) -> usize {

@@ -66,6 +66,17 @@ impl<'a, S: SecondaryStore> Entry<'a, S> {
         }
     }
 
+    /// Inserts the result of `make` for the key if it has no value. Returns the value. If `make` panics, nothing changes.
+    ///
+    /// # Panics
+    ///
+    /// Aborts if allocation fails.
+    #[track_caller]
+    pub fn or_insert_with_key(self, make: impl FnOnce(S::Key) -> S::Value) -> &'a mut S::Value {
+        let key = self.key();
+        self.or_insert_with(|| make(key))
+    }
+
     /// Inserts the default value if the key has no value. Returns the value.
     ///
     /// # Panics
@@ -129,6 +140,11 @@ impl<'a, S: Store> OccupiedEntry<'a, S> {
     #[allow(clippy::missing_panics_doc)]
     pub fn remove(self) -> S::Value {
         self.store.remove(self.key).expect(FOUND)
+    }
+
+    /// Removes and returns the key and the value.
+    pub fn remove_entry(self) -> (S::Key, S::Value) {
+        (self.key, self.remove())
     }
 }
 

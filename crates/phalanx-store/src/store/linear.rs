@@ -59,6 +59,8 @@ impl<K: Key> sealed::Sealed for Secondary<K> {
 
     unsafe fn cover(&mut self, _: u32) {}
 
+    fn forget(&mut self) {}
+
     fn shrink(&mut self) {}
 
     fn bytes(&self) -> usize {

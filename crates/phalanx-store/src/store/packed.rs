@@ -80,6 +80,56 @@ impl<T, K: ?Sized> PackedStore<T, K> {
         self.try_clone_over(self.core.index.try_clone()?, self.core.index.total())
     }
 
+    /// Makes this store a clone of another, in the memory that it has. All values are dropped first.
+    ///
+    /// If a clone or a destructor panics, the store is empty.
+    ///
+    /// ```
+    /// use phalanx_store::PackedStore;
+    ///
+    /// let mut present = PackedStore::from(["a", "b"]);
+    /// let mut past = PackedStore::new();
+    /// past.try_clone_from(&present)?;
+    /// present.insert("c");
+    /// assert_eq!(past.as_slice(), ["a", "b"]);
+    /// # Ok::<(), phalanx_store::AllocError>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// Returns an [`AllocError`] if memory for the container cannot be allocated. The values are unchanged then. Allocations
+    /// of the values themselves are not covered.
+    pub fn try_clone_from(&mut self, source: &Self) -> Result<(), AllocError>
+    where
+        T: Clone,
+    {
+        let (from, to) = (&source.core, &mut self.core);
+        to.index.try_hold(&from.index)?;
+        to.keys.try_grow(from.index.total())?;
+        to.rows.try_grow(from.positions())?;
+        self.clear();
+        self.fill_from(source, from.index.total(), |index| index.copy_from(&from.index));
+        Ok(())
+    }
+
+    /// Returns the handle of the value in a slot, by the index of the slot.
+    ///
+    /// This is for indices that come back without a generation, for example from a graphics card.
+    ///
+    /// ```
+    /// use phalanx_store::PackedStore;
+    ///
+    /// let mut store = PackedStore::new();
+    /// let a = store.insert("a");
+    /// assert_eq!(store.key_of_index(a.index()), Some(a));
+    /// store.remove(a);
+    /// assert_eq!(store.key_of_index(a.index()), None);
+    /// ```
+    #[doc(alias("contains_slot", "get_by_slot", "remove_by_slot"))]
+    pub fn key_of_index(&self, index: u32) -> Option<Handle<K>> {
+        self.core.index.occupant(index)
+    }
+
     /// Iterates over the slots ever used: live ones in the order of their values, then free ones, then retired ones. There are
     /// no holes.
     #[cfg(feature = "serde")]
@@ -179,5 +229,11 @@ impl<T: Clone, K: ?Sized> Clone for PackedStore<T, K> {
     #[track_caller]
     fn clone(&self) -> Self {
         infallible(self.try_clone())
+    }
+
+    /// Clones another store in the memory that this one has, like [`try_clone_from`](PackedStore::try_clone_from).
+    #[track_caller]
+    fn clone_from(&mut self, source: &Self) {
+        infallible(self.try_clone_from(source));
     }
 }

@@ -89,6 +89,43 @@ macro_rules! primary_store {
                 Ok(unsafe { self.commit(value) })
             }
 
+            /// Inserts the value that `make` returns for its own handle, if it returns one.
+            ///
+            /// If `make` returns an error or panics, the store is unchanged.
+            ///
+            /// ```
+            #[doc = concat!("use phalanx_store::", stringify!($store), ";")]
+            ///
+            #[doc = concat!("let mut store: ", stringify!($store), "<u32> = ", stringify!($store), "::new();")]
+            /// let made = store.insert_with_key_fallible(|_| "12".parse());
+            /// assert_eq!(store[made?], 12);
+            /// assert!(store.insert_with_key_fallible(|_| "twelve".parse()).is_err());
+            /// assert_eq!(store.len(), 1);
+            /// # Ok::<(), std::num::ParseIntError>(())
+            /// ```
+            ///
+            /// # Errors
+            ///
+            /// Returns the error of `make`.
+            ///
+            /// # Panics
+            ///
+            /// Panics if all indices are used up; aborts if allocation fails.
+            #[doc(alias = "try_insert_with_key")]
+            #[track_caller]
+            pub fn insert_with_key_fallible<E>(
+                &mut self,
+                make: impl FnOnce(Handle<K>) -> Result<T, E>,
+            ) -> Result<Handle<K>, E> {
+                if self.is_full() {
+                    crate::error::infallible(self.try_grow_by(1));
+                }
+                // SAFETY: the store is not full.
+                let value = make(unsafe { self.next_key() })?;
+                // SAFETY: the store is not full, and was borrowed exclusively meanwhile.
+                Ok(unsafe { self.commit(value) })
+            }
+
             /// Returns the entry of a handle, or `None` if it names no value.
             pub fn entry(&mut self, handle: Handle<K>) -> Option<OccupiedEntry<'_, Self>> {
                 OccupiedEntry::find(self, handle)
@@ -131,6 +168,35 @@ macro_rules! primary_store {
                 values.for_each(|value| {
                     self.insert(value);
                 });
+            }
+        }
+
+        impl<'a, T: Copy, K: ?Sized> Extend<&'a T> for $store<T, K> {
+            fn extend<I: IntoIterator<Item = &'a T>>(&mut self, values: I) {
+                self.extend(values.into_iter().copied());
+            }
+        }
+
+        impl<T> From<alloc::vec::Vec<T>> for $store<T> {
+            /// Inserts the values, in order.
+            ///
+            /// ```
+            #[doc = concat!("use phalanx_store::", stringify!($store), ";")]
+            ///
+            #[doc = concat!("let store = ", stringify!($store), "::from(vec![\"a\", \"b\"]);")]
+            /// assert!(store.values().eq(&["a", "b"]));
+            /// ```
+            ///
+            /// For handles of another kind than `T`, use [`FromIterator`].
+            fn from(values: alloc::vec::Vec<T>) -> Self {
+                Self::from_iter(values)
+            }
+        }
+
+        impl<T, const N: usize> From<[T; N]> for $store<T> {
+            /// Inserts the values, in order.
+            fn from(values: [T; N]) -> Self {
+                Self::from_iter(values)
             }
         }
 

@@ -98,6 +98,51 @@ macro_rules! secondary_store {
             }
         }
 
+        impl<'a, K: Key, T: Copy> Extend<(K, &'a T)> for $store<K, T> {
+            /// Inserts copies of the values of all pairs, in order.
+            ///
+            /// # Panics
+            ///
+            /// Panics if a key is stale, like [`insert`](Self::insert).
+            #[track_caller]
+            fn extend<I: IntoIterator<Item = (K, &'a T)>>(&mut self, pairs: I) {
+                self.extend(pairs.into_iter().map(|(key, value)| (key, *value)));
+            }
+        }
+
+        impl<K: Key, T> From<alloc::vec::Vec<(K, T)>> for $store<K, T> {
+            /// Inserts all pairs, in order.
+            ///
+            /// ```
+            #[doc = concat!("use phalanx_store::{EntityPool, ", stringify!($store), "};")]
+            ///
+            /// let mut entities = EntityPool::new();
+            /// let [a, b] = [(); 2].map(|()| entities.alloc());
+            #[doc = concat!("let store = ", stringify!($store), "::from(vec![(a, 1), (b, 2)]);")]
+            /// assert_eq!(store[b], 2);
+            /// ```
+            ///
+            /// # Panics
+            ///
+            /// Panics if a key is stale, like [`insert`](Self::insert).
+            #[track_caller]
+            fn from(pairs: alloc::vec::Vec<(K, T)>) -> Self {
+                Self::from_iter(pairs)
+            }
+        }
+
+        impl<K: Key, T, const N: usize> From<[(K, T); N]> for $store<K, T> {
+            /// Inserts all pairs, in order.
+            ///
+            /// # Panics
+            ///
+            /// Panics if a key is stale, like [`insert`](Self::insert).
+            #[track_caller]
+            fn from(pairs: [(K, T); N]) -> Self {
+                Self::from_iter(pairs)
+            }
+        }
+
         impl<K: Key, T> FromIterator<(K, T)> for $store<K, T> {
             #[track_caller]
             fn from_iter<I: IntoIterator<Item = (K, T)>>(pairs: I) -> Self {

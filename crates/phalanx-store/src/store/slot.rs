@@ -87,6 +87,10 @@ impl<K: ?Sized> sealed::Sealed for Primary<K> {
         unsafe { self.vacant.cover(slots) };
     }
 
+    fn forget(&mut self) {
+        self.vacant.forget_retired();
+    }
+
     fn shrink(&mut self) {
         // If shrinking fails, the larger block stays.
         let _ = self.vacant.try_shrink();

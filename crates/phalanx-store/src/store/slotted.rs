@@ -19,6 +19,7 @@ use crate::iter::{Drain, Emptying, Iter, IterMut, Keys, Values, ValuesMut};
 use crate::memory::Usage;
 use crate::raw::{Cells, LaneOf};
 use crate::{AllocError, Key};
+use core::hash::{Hash, Hasher};
 use core::{mem, ptr};
 
 /// The treatment of vacant slots. Sealed: [`Primary`](crate::Primary) reuses them under new handles,
@@ -58,6 +59,8 @@ pub(crate) mod sealed {
         ///
         /// Capacity is reserved for them, and all slots ever used are among them.
         unsafe fn cover(&mut self, slots: u32);
+        /// Forgets which slots were retired, before the words of all slots are set again and covered.
+        fn forget(&mut self);
         /// Frees capacity that the covered slots do not need.
         fn shrink(&mut self);
         /// Returns the number of bytes allocated.
@@ -71,6 +74,10 @@ pub(crate) mod sealed {
 ///
 /// This is [`SlotStore`](crate::SlotStore) and [`LinearStore`](crate::LinearStore), which differ in where the keys come
 /// from. Values move only when the container grows or shrinks. The order is that of the slots.
+///
+/// Two stores are equal if they have equal values under the same keys. So a store can be hashed. It has no order: indices
+/// come from the history of a program, so comparing them tells nothing about the values. To order stores by their values,
+/// use [`Iterator::cmp`] of [`values`](SlottedStore::values).
 pub struct SlottedStore<V: Vacancy, T> {
     pub(crate) cells: Cells<T>,
     pub(crate) bits: LaneOf<u64>,
@@ -179,6 +186,23 @@ impl<V: Vacancy, T> SlottedStore<V, T> {
         }
     }
 
+    /// Removes and returns the value of a slot, with its key.
+    ///
+    /// # Safety
+    ///
+    /// The slot is occupied.
+    #[inline(always)]
+    unsafe fn take_at(&mut self, slot: u32) -> (V::Key, T) {
+        // SAFETY: the slot is occupied, so its word is the generation of its key. Its value is read once, and the slot is vacant
+        // then.
+        unsafe {
+            let key = <V::Key as crate::entity::sealed::Sealed>::from_parts(slot, *self.cells.word(slot));
+            let value = self.cells.value(slot).read();
+            self.vacate(slot, key.generation());
+            (key, value)
+        }
+    }
+
     /// Makes a vacant slot, whose value was just written, occupied.
     ///
     /// # Safety
@@ -257,6 +281,18 @@ impl<V: Vacancy, T> SlottedStore<V, T> {
         let after = from as usize / 64 + 1;
         let word = bits[after..].iter().position(|w| *w != 0)?;
         Some((after + word) as u32 * 64 + bits[after + word].trailing_zeros())
+    }
+
+    /// Returns the last occupied slot before `to`.
+    fn occupied_before(&self, to: u32) -> Option<u32> {
+        let bits = self.presence();
+        let to = to.min(self.slots);
+        let last = bits.get(to as usize / 64).map_or(0, |word| word & !(u64::MAX << (to % 64)));
+        if last != 0 {
+            return Some(to / 64 * 64 + 63 - last.leading_zeros());
+        }
+        let word = bits[..to as usize / 64].iter().rposition(|w| *w != 0)?;
+        Some(word as u32 * 64 + 63 - bits[word].leading_zeros())
     }
 
     /// Drops all values. All keys are dead then, and the capacity is kept.
@@ -355,28 +391,94 @@ impl<V: Vacancy, T> SlottedStore<V, T> {
     {
         let mut copy = Self::empty();
         copy.try_grow(self.slots)?;
+        copy.fill_from(self);
+        Ok(copy)
+    }
+
+    /// Makes this store a clone of another, in the memory that it has. All values are dropped first.
+    ///
+    /// If a destructor panics, the store is empty. If a clone panics, it has the values that were cloned before.
+    ///
+    /// ```
+    /// use phalanx_store::SlotStore;
+    ///
+    /// let mut present = SlotStore::from(["a", "b"]);
+    /// let mut past = SlotStore::new();
+    /// past.try_clone_from(&present)?;
+    /// present.insert("c");
+    /// assert!(past.values().eq(&["a", "b"]));
+    /// # Ok::<(), phalanx_store::AllocError>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// Returns an [`AllocError`] if memory for the container cannot be allocated. The values are unchanged then. Allocations
+    /// of the values themselves are not covered.
+    pub fn try_clone_from(&mut self, source: &Self) -> Result<(), AllocError>
+    where
+        T: Clone,
+    {
+        self.try_grow(source.slots)?;
+        self.clear();
+        self.fill_from(source);
+        Ok(())
+    }
+
+    /// Clones the values and the words of another store. Slots that the other does not have become unused.
+    ///
+    /// # Panics
+    ///
+    /// Panics if this store has values, or fewer slots.
+    fn fill_from(&mut self, source: &Self)
+    where
+        T: Clone,
+    {
+        assert!(self.live == 0 && self.slots >= source.slots, "an empty store with slots");
         // All slots are vacant at first. A slot is occupied after its value was cloned. So a panic in a clone leaves a store
-        // that drops the values it has.
+        // that has the values before it.
+        self.vacancy.forget();
         for slot in 0..self.slots {
-            // SAFETY: words below `slots` are initialised in the source, and the slots exist in the copy.
-            unsafe {
-                let word = *self.cells.word(slot) | generation::DEAD;
-                copy.cells.word(slot).write(word);
-                if word == generation::RETIRED && V::UNUSED != generation::RETIRED {
-                    copy.vacancy.note(slot, word);
-                }
+            let word = source.words().get(slot as usize).map_or(V::UNUSED, |word| word | generation::DEAD);
+            // SAFETY: the slot exists.
+            unsafe { self.cells.word(slot).write(word) };
+        }
+        // SAFETY: the slots exist, so capacity is reserved for them, and no other slot was used.
+        unsafe { self.vacancy.cover(self.slots) };
+        for (&word, slot) in source.words().iter().zip(0..) {
+            if word == generation::RETIRED && V::UNUSED != generation::RETIRED {
+                // SAFETY: the slot exists.
+                unsafe { self.vacancy.note(slot, word) };
             }
         }
         let mut from = 0;
-        while let Some(slot) = self.occupied_from(from) {
+        while let Some(slot) = source.occupied_from(from) {
             // SAFETY: the slot is occupied in the source; it exists and is vacant in the copy.
             unsafe {
-                copy.cells.value(slot).write((*self.cells.value(slot)).clone());
-                copy.occupy(slot, 1 << (slot % 64), *self.cells.word(slot));
+                self.cells.value(slot).write((*source.cells.value(slot)).clone());
+                self.occupy(slot, 1 << (slot % 64), *source.cells.word(slot));
             }
             from = slot + 1;
         }
-        Ok(copy)
+    }
+
+    /// Returns the key of the value in a slot, by the index of the slot.
+    ///
+    /// This is for indices that come back without a generation, for example from a graphics card.
+    ///
+    /// ```
+    /// use phalanx_store::SlotStore;
+    ///
+    /// let mut store = SlotStore::new();
+    /// let a = store.insert("a");
+    /// assert_eq!(store.key_of_index(a.index()), Some(a));
+    /// store.remove(a);
+    /// assert_eq!(store.key_of_index(a.index()), None);
+    /// ```
+    #[doc(alias("contains_slot", "get_by_slot", "remove_by_slot"))]
+    pub fn key_of_index(&self, index: u32) -> Option<V::Key> {
+        let word = *self.words().get(index as usize)?;
+        // SAFETY: a word that is not dead is the generation of the slot's key.
+        (!is_dead(word)).then(|| unsafe { <V::Key as crate::entity::sealed::Sealed>::from_parts(index, word) })
     }
 
     /// Returns the bytes allocated by the store.
@@ -417,6 +519,24 @@ impl<V: Vacancy, T: Clone> Clone for SlottedStore<V, T> {
     fn clone(&self) -> Self {
         infallible(self.try_clone())
     }
+
+    /// Clones another store in the memory that this one has, like [`try_clone_from`](SlottedStore::try_clone_from).
+    #[track_caller]
+    fn clone_from(&mut self, source: &Self) {
+        infallible(self.try_clone_from(source));
+    }
+}
+
+impl<V: Vacancy, T: Hash> Hash for SlottedStore<V, T> {
+    /// Hashes the number of values, and the keys and values in the order of the slots.
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        state.write_usize(self.len());
+        self.iter().for_each(|(key, value)| {
+            state.write_u32(key.index());
+            state.write_u32(key.generation());
+            value.hash(state);
+        });
+    }
 }
 
 impl<V: Vacancy, T> Default for SlottedStore<V, T> {
@@ -442,13 +562,15 @@ impl<V: Vacancy, T> Emptying for SlottedStore<V, T> {
     fn take_from(&mut self, from: &mut u32) -> Option<(V::Key, T)> {
         let slot = self.occupied_from(*from)?;
         *from = slot + 1;
-        // SAFETY: the slot is occupied; its value is read once, and the slot is vacant then.
-        unsafe {
-            let key = <V::Key as crate::entity::sealed::Sealed>::from_parts(slot, *self.cells.word(slot));
-            let value = self.cells.value(slot).read();
-            self.vacate(slot, key.generation());
-            Some((key, value))
-        }
+        // SAFETY: the slot is occupied.
+        Some(unsafe { self.take_at(slot) })
+    }
+
+    fn take_before(&mut self, to: &mut u32) -> Option<(V::Key, T)> {
+        let slot = self.occupied_before(*to)?;
+        *to = slot;
+        // SAFETY: the slot is occupied.
+        Some(unsafe { self.take_at(slot) })
     }
 
     fn left(&self) -> usize {

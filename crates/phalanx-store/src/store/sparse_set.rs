@@ -137,6 +137,42 @@ impl<K: Key, T> SparseSet<K, T> {
         self.try_clone_over(self.core.index.try_compacted()?, self.core.positions())
     }
 
+    /// Makes this set a clone of another, in the memory that it has for keys and values. All values are dropped first.
+    ///
+    /// The index is rebuilt. If a clone or a destructor panics, the set is empty.
+    ///
+    /// # Errors
+    ///
+    /// Returns an [`AllocError`] if memory for the container cannot be allocated. The values are unchanged then. Allocations
+    /// of the values themselves are not covered.
+    pub fn try_clone_from(&mut self, source: &Self) -> Result<(), AllocError>
+    where
+        T: Clone,
+    {
+        let positions = source.core.positions();
+        let index = source.core.index.try_compacted()?;
+        self.core.keys.try_grow(positions)?;
+        self.core.rows.try_grow(positions)?;
+        self.clear();
+        self.fill_from(source, positions, |old| *old = index);
+        Ok(())
+    }
+
+    /// Returns the key that has a value, by its index.
+    ///
+    /// ```
+    /// use phalanx_store::{EntityPool, SparseSet};
+    ///
+    /// let mut entities = EntityPool::new();
+    /// let [a, b] = [(); 2].map(|()| entities.alloc());
+    /// let set = SparseSet::from([(a, 1)]);
+    /// assert_eq!((set.key_of_index(a.index()), set.key_of_index(b.index())), (Some(a), None));
+    /// ```
+    #[doc(alias("contains_slot", "get_by_slot", "remove_by_slot"))]
+    pub fn key_of_index(&self, index: u32) -> Option<K> {
+        self.core.index.occupant(index)
+    }
+
     /// Returns the keys as a slice, in the order of the values.
     ///
     /// # Panics
@@ -165,5 +201,11 @@ impl<K: Key, T: Clone> Clone for SparseSet<K, T> {
     #[track_caller]
     fn clone(&self) -> Self {
         infallible(self.try_clone())
+    }
+
+    /// Clones another set in the memory that this one has, like [`try_clone_from`](SparseSet::try_clone_from).
+    #[track_caller]
+    fn clone_from(&mut self, source: &Self) {
+        infallible(self.try_clone_from(source));
     }
 }

@@ -195,6 +195,19 @@ macro_rules! std_traits {
             }
         }
 
+        impl<$($generics)*> PartialEq for $store
+        where
+            $value: PartialEq,
+        {
+            /// Returns `true` if both have equal values under the same keys.
+            fn eq(&self, other: &Self) -> bool {
+                self.len() == other.len()
+                    && self.iter().all(|(key, value)| other.get(key).is_some_and(|other| value == other))
+            }
+        }
+
+        impl<$($generics)*> Eq for $store where $value: Eq {}
+
         impl<$($generics)*> core::fmt::Debug for $store
         where
             $value: core::fmt::Debug,

@@ -10,6 +10,9 @@ impl Emptying for Mine {
     fn take_from(&mut self, _: &mut u32) -> Option<(u32, u32)> {
         Some((0, 0))
     }
+    fn take_before(&mut self, _: &mut u32) -> Option<(u32, u32)> {
+        None
+    }
     fn left(&self) -> usize {
         usize::MAX
     }

@@ -31,6 +31,14 @@ fn allocations<S: Driven>() -> Vec<Allocating<S>> {
         }),
         ("try_reserve(1000)", |store, _| store.try_reserve(1000)),
         ("try_clone", |store, _| store.try_copy().map(drop)),
+        ("try_clone_from", |store, tally| {
+            let mut other = S::default();
+            // If this fails, so would the operation.
+            for n in 0..200 {
+                other.try_put(n, tally.value(7)).map_err(alloc_error)?;
+            }
+            store.try_become(&other)
+        }),
     ];
     all.extend(S::own_allocations());
     all

@@ -33,7 +33,7 @@ pub(crate) trait Container:
     fn rearrange(&mut self, way: usize, key: Self::Key);
     fn replace(&mut self, key: Self::Key, value: Self::Value) -> Option<Self::Value>;
     fn retain(&mut self, keep: impl FnMut(Self::Key, &mut Self::Value) -> bool);
-    fn drain(&mut self) -> impl ExactSizeIterator<Item = (Self::Key, Self::Value)>;
+    fn drain(&mut self) -> impl DoubleEndedIterator<Item = (Self::Key, Self::Value)> + ExactSizeIterator;
     fn disjoint<const N: usize>(&mut self, keys: [Self::Key; N]) -> Result<[&mut Self::Value; N], DisjointError>;
     fn iter(&self) -> impl DoubleEndedIterator<Item = (Self::Key, &Self::Value)> + ExactSizeIterator;
     fn values_mut(&mut self) -> impl DoubleEndedIterator<Item = &mut Self::Value> + ExactSizeIterator;
@@ -45,6 +45,9 @@ pub(crate) trait Container:
     fn shrink(&mut self);
     fn validate(&self) -> Result<(), &'static str>;
     fn try_copy(&self) -> Result<Self, AllocError>
+    where
+        Self::Value: Clone;
+    fn try_become(&mut self, source: &Self) -> Result<(), AllocError>
     where
         Self::Value: Clone;
 }
@@ -70,7 +73,7 @@ macro_rules! common {
         fn retain(&mut self, keep: impl FnMut(Self::Key, &mut T) -> bool) {
             self.retain(keep);
         }
-        fn drain(&mut self) -> impl ExactSizeIterator<Item = (Self::Key, T)> {
+        fn drain(&mut self) -> impl DoubleEndedIterator<Item = (Self::Key, T)> + ExactSizeIterator {
             self.drain()
         }
         fn disjoint<const N: usize>(&mut self, keys: [Self::Key; N]) -> Result<[&mut T; N], DisjointError> {
@@ -105,6 +108,12 @@ macro_rules! common {
             T: Clone,
         {
             self.try_clone()
+        }
+        fn try_become(&mut self, source: &Self) -> Result<(), AllocError>
+        where
+            T: Clone,
+        {
+            self.try_clone_from(source)
         }
     };
     (primary) => {
@@ -451,6 +460,17 @@ pub(crate) fn endings<S: Driven>() -> Vec<Ending<S>> {
         ("drain, dropped", |scene, _| drop(scene.store().drain())),
         ("drain, half", |scene, _| drop(scene.store().drain().take(3).collect::<Vec<_>>())),
         ("drain, whole", |scene, _| scene.store().drain().for_each(drop)),
+        ("drain, from both ends", |scene, _| {
+            let mut drain = scene.store().drain();
+            drop((drain.next_back(), drain.next(), drain.next_back()));
+        }),
+        ("drain, from the back", |scene, _| scene.store().drain().rev().for_each(drop)),
+        ("clone_from", |scene, tally| {
+            let mut other = S::default();
+            other.pour(0, tally.values(3));
+            scene.store().try_become(&other).unwrap();
+            scene.keys = other.iter().map(|(key, value)| (key, value.key())).collect();
+        }),
         ("into_iter, dropped", |scene, _| drop(scene.store.take().unwrap().into_iter())),
         ("into_iter, half", |scene, _| drop(scene.store.take().unwrap().into_iter().nth(2))),
         ("into_iter, whole", |scene, _| scene.store.take().unwrap().into_iter().for_each(drop)),

@@ -12,6 +12,7 @@ mod aliasing;
 mod allocation;
 mod callbacks;
 mod cases;
+mod compare;
 mod compile;
 mod drops;
 mod handles;

@@ -3,7 +3,7 @@
 use super::dense::{self, Cells};
 use super::item::Item;
 use super::op::{Kind, Op, Subject};
-use super::shared::{Order, shared};
+use super::shared::{Order, check_indices, shared};
 use phalanx_store::{Handle, PackedStore, PrimaryStore, SlotStore, Store};
 use phalanx_testkit::Tally;
 use std::collections::{BTreeMap, HashSet};
@@ -129,6 +129,13 @@ impl<I: Item> Subject for Packed<I> {
             }
             Kind::Clone => {
                 let mut copy = self.store.clone();
+                if op.n.is_multiple_of(2) {
+                    // In the memory of another store, with values and dead handles of its own.
+                    let mut other: PackedStore<I, Own> = (0..op.pick % 40).map(|n| I::make(tally, n)).collect();
+                    other.retain(|handle, _| handle.index() % 3 != 0);
+                    other.clone_from(&self.store);
+                    copy = other;
+                }
                 dense::check(&copy, &self.cells, n);
                 let (theirs, ours) = (copy.insert(I::make(tally, n)), self.store.insert(I::make(tally, n)));
                 assert_eq!(theirs, ours, "the same future");
@@ -197,6 +204,7 @@ impl<I: Item> Subject for Packed<I> {
 
     fn check(&mut self, step: u32) {
         dense::check(&self.store, &self.cells, step);
+        check_indices(&self.cells, |index| self.store.key_of_index(index));
     }
 
     fn counted(&self) -> usize {
@@ -327,6 +335,13 @@ impl<I: Item> Subject for Slot<I> {
             }
             Kind::Clone => {
                 let mut copy = self.store.clone();
+                if op.n.is_multiple_of(2) {
+                    // In the memory of another store, with values and dead handles of its own.
+                    let mut other: SlotStore<I, Own> = (0..op.pick % 40).map(|n| I::make(tally, n)).collect();
+                    other.retain(|handle, _| handle.index() % 3 != 0);
+                    other.clone_from(&self.store);
+                    copy = other;
+                }
                 check_slot(&copy, &self.model, n);
                 let (theirs, ours) = (copy.insert(I::make(tally, n)), self.store.insert(I::make(tally, n)));
                 assert_eq!(theirs, ours, "the same future");
@@ -360,6 +375,7 @@ impl<I: Item> Subject for Slot<I> {
 
     fn check(&mut self, step: u32) {
         check_slot(&self.store, &self.model, step);
+        check_indices(&self.model, |index| self.store.key_of_index(index));
         assert!(self.store.capacity() >= self.ledger.last.len());
         assert_eq!(Store::len(&self.store), self.model.live.len());
     }

@@ -4,7 +4,7 @@ use super::dense::{self, Cells};
 use super::item::Item;
 use super::op::{Kind, Op, Subject};
 use super::primary::Own;
-use super::shared::{Order, shared};
+use super::shared::{Order, check_indices, shared};
 use phalanx_store::{Entity, Entry, Handle, Key, LinearStore, Rejection, SecondaryStore, SparseSet, StaleKey};
 use phalanx_testkit::Tally;
 use std::collections::BTreeMap;
@@ -205,7 +205,14 @@ impl<K: Make, I: Item> Subject for Sparse<K, I> {
                 pairs.iter().for_each(|(key, n)| cells.put(*key, I::seen(*n)));
             }
             Kind::Clone => {
-                let copy = store.clone();
+                let mut copy = store.clone();
+                if op.n.is_multiple_of(2) {
+                    // In the memory of another store, with values of its own.
+                    let keys = (0..op.pick % 40).map(|n| K::make(n * 97, 3));
+                    let mut other: SparseSet<K, I> = keys.map(|key| (key, I::make(tally, 1))).collect();
+                    other.clone_from(store);
+                    copy = other;
+                }
                 dense::check(&copy, cells, op.n);
                 if op.pick.is_multiple_of(2) {
                     *store = copy;
@@ -236,6 +243,7 @@ impl<K: Make, I: Item> Subject for Sparse<K, I> {
 
     fn check(&mut self, step: u32) {
         dense::check(&self.store, &self.cells, step);
+        check_indices(&self.cells, |index| self.store.key_of_index(index));
     }
 
     fn counted(&self) -> usize {
@@ -336,7 +344,14 @@ impl<K: Make, I: Item> Subject for Linear<K, I> {
                 pairs.iter().for_each(|(key, n)| model.put(*key, I::seen(*n)));
             }
             Kind::Clone => {
-                let copy = store.clone();
+                let mut copy = store.clone();
+                if op.n.is_multiple_of(2) {
+                    // In the memory of another store, with values of its own.
+                    let keys = (0..op.pick % 40).map(|n| K::make(n * 97, 3));
+                    let mut other: LinearStore<K, I> = keys.map(|key| (key, I::make(tally, 1))).collect();
+                    other.clone_from(store);
+                    copy = other;
+                }
                 check_linear(&copy, model, op.n);
                 if op.pick.is_multiple_of(2) {
                     *store = copy;
@@ -366,6 +381,7 @@ impl<K: Make, I: Item> Subject for Linear<K, I> {
 
     fn check(&mut self, step: u32) {
         check_linear(&self.store, &self.model, step);
+        check_indices(&self.model, |index| self.store.key_of_index(index));
     }
 
     fn counted(&self) -> usize {

@@ -47,6 +47,16 @@ pub fn disjointness<K: Key>(order: &impl Order<K>, keys: &[K]) -> Result<(), Dis
     Ok(())
 }
 
+/// Compares the keys that are found by their index.
+pub fn check_indices<K: Key>(order: &impl Order<K>, find: impl Fn(u32) -> Option<K>) {
+    for (key, _) in order.live() {
+        assert_eq!(find(key.index()), Some(key));
+    }
+    for key in order.dead() {
+        assert_ne!(find(key.index()), Some(key));
+    }
+}
+
 /// Makes `$apply`, which does an operation that all containers have and tells whether it was one, and `$check`.
 macro_rules! shared {
     ($apply:ident, $check:ident, [$($generics:tt)*], $store:ty, $key:ty) => {
@@ -125,18 +135,20 @@ macro_rules! shared {
                     let take = if op.kind == Kind::DrainAll { live.len() } else { op.count(live.len() as u32) };
                     let mut drain = store.drain();
                     assert_eq!(drain.len(), live.len());
-                    for (at, (key, n)) in live.iter().enumerate().take(take) {
-                        let (found, value) = drain.next().expect("as many as there are");
+                    let taken = $crate::model::walk::ends(&live, take, op.pick);
+                    for (at, (is_last, (key, n))) in taken.iter().enumerate() {
+                        let next = if *is_last { drain.next_back() } else { drain.next() };
+                        let (found, value) = next.expect("as many as there are");
                         assert_eq!((found, value.n()), (*key, *n));
                         assert_eq!(drain.len(), live.len() - at - 1);
                     }
                     assert_eq!(format!("{drain:?}"), format!("Drain({} left)", live.len() - take));
                     if op.kind == Kind::DrainLeak {
                         std::mem::forget(drain);
-                        live.iter().take(take).for_each(|(key, _)| model.leave_hole(*key));
+                        taken.iter().for_each(|(_, (key, _))| model.leave_hole(*key));
                     } else {
                         if op.kind == Kind::DrainAll {
-                            assert!(drain.next().is_none() && drain.next().is_none());
+                            assert!(drain.next().is_none() && drain.next_back().is_none() && drain.next().is_none());
                         }
                         drop(drain);
                         model.clear();
@@ -149,8 +161,9 @@ macro_rules! shared {
                 Kind::IntoIter => {
                     let take = op.count(live.len() as u32);
                     let mut values = std::mem::take(store).into_iter();
-                    for (key, n) in live.iter().take(take) {
-                        assert_eq!(values.next().map(|(key, value)| (key, value.n())), Some((*key, *n)));
+                    for (is_last, pair) in $crate::model::walk::ends(&live, take, op.pick) {
+                        let next = if is_last { values.next_back() } else { values.next() };
+                        assert_eq!(next.map(|(key, value)| (key, value.n())), Some(pair));
                     }
                     assert_eq!(values.len(), live.len() - take);
                     model.forget();

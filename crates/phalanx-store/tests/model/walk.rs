@@ -51,3 +51,14 @@ where
     };
     assert_eq!(rest, expected[front..back], "the rest of plan {plan}");
 }
+
+/// Takes `count` elements from the ends of a list, as the bits of `plan` say. Each is returned with whether it was the last.
+pub fn ends<T: Copy>(list: &[T], count: usize, plan: u32) -> Vec<(bool, T)> {
+    let mut left = list.iter().copied();
+    let take = |at: usize| {
+        let is_last = plan.rotate_right(at as u32 % 32) & 1 == 1;
+        let next = if is_last { left.next_back() } else { left.next() };
+        next.map(|next| (is_last, next))
+    };
+    (0..count).map_while(take).collect()
+}
