@@ -1,7 +1,7 @@
 //! The options of `#[soa(…)]`, and helpers that the derives share.
 
-use proc_macro2::TokenStream;
-use quote::{ToTokens, quote};
+use proc_macro2::{Ident, Span, TokenStream};
+use quote::{ToTokens, format_ident, quote};
 use syn::{Attribute, Generics, LitStr, Member, Path, Result, parse_quote};
 
 /// Returns the path of the store: that of `#[soa(crate = "…")]`, or `::phalanx_store`.
@@ -48,27 +48,39 @@ pub(crate) fn component_generics(generics: &Generics) -> Generics {
     generics
 }
 
-/// Returns the method of `Debug` for a struct with these fields. It names the methods it calls, since a trait of the user
-/// may have methods of the same name.
+/// Returns the method of `Debug` for a struct with these fields.
 pub(crate) fn debug(name: &str, members: &[&Member]) -> TokenStream {
-    let (builder, kind) = match members {
-        [Member::Unnamed(_), ..] => (quote!(debug_tuple), quote!(DebugTuple)),
+    let bindings: Vec<Ident> =
+        (0..members.len()).map(|n| format_ident!("field_{n}", span = Span::mixed_site())).collect();
+    let fields: Vec<(&Member, &Ident)> = members.iter().copied().zip(&bindings).collect();
+    let formatted = debug_fields(name, &fields);
+    quote! {
+        fn fmt(&self, f: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
+            #(let #bindings = &self.#members;)*
+            #formatted
+        }
+    }
+}
+
+/// Returns an expression that prints these fields of a struct or a variant, which are bound to variables, to the formatter `f`.
+/// It names the methods it calls, since a trait of the user may have methods of the same name.
+pub(crate) fn debug_fields(name: &str, fields: &[(&Member, &Ident)]) -> TokenStream {
+    let (builder, kind) = match fields {
+        [(Member::Unnamed(_), _), ..] => (quote!(debug_tuple), quote!(DebugTuple)),
         _ => (quote!(debug_struct), quote!(DebugStruct)),
     };
-    let texts = members.iter().map(|member| match member {
+    let fields = fields.iter().map(|(member, binding)| match member {
         // Other code knows a raw identifier without its prefix.
         Member::Named(name) => {
             let text = name.to_string();
             let text = text.trim_start_matches("r#");
-            quote!(#text,)
+            quote!(#text, #binding)
         }
-        Member::Unnamed(_) => TokenStream::new(),
+        Member::Unnamed(_) => quote!(#binding),
     });
     quote! {
-        fn fmt(&self, f: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
-            let mut fields = ::core::fmt::Formatter::#builder(f, #name);
-            #(::core::fmt::#kind::field(&mut fields, #texts &self.#members);)*
-            ::core::fmt::#kind::finish(&mut fields)
-        }
+        let mut fields = ::core::fmt::Formatter::#builder(f, #name);
+        #(::core::fmt::#kind::field(&mut fields, #fields);)*
+        ::core::fmt::#kind::finish(&mut fields)
     }
 }

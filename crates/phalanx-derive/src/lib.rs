@@ -4,7 +4,7 @@
 //! |---|---|---|
 //! | [`Component`](macro@Component) | a component of a world | `#[component(layout, track, clone, plain, entities, crate)]` |
 //! | [`Bundle`](macro@Bundle) | several components, inserted together | `#[bundle(crate)]` |
-//! | [`QueryData`](macro@QueryData) | a query with named fields | `#[query(crate)]` |
+//! | [`QueryData`](macro@QueryData) | a query with named fields, or of alternatives | `#[query(crate)]` |
 //! | [`Relation`](macro@Relation) | links between entities | `#[relation(tree, one_to_one, one_to_many, many_to_many, symmetric, on_despawn, no_clone, crate)]` |
 //! | [`Event`](macro@Event) | values that are sent and read | `#[event(clone, plain, max, crate)]` |
 //! | [`SystemParam`](macro@SystemParam) | several parameters of a system | `#[system_param(crate)]` |
@@ -165,12 +165,35 @@ pub fn plain(input: TokenStream) -> TokenStream {
     plain::derive(&input).unwrap_or_else(syn::Error::into_compile_error).into()
 }
 
-/// Implements `QueryData` for a struct of terms. Its items are structs with the same field names.
+/// Implements `QueryData` for a struct of terms, or for an enum of alternatives. Its items have the same names.
 ///
 /// For `struct Movers` it defines `MoversItem<'w>`, with the data of one row, and `MoversChunk<'w>`, with the data of a table.
 /// Both are as visible as `Movers`, and `Copy`, `Clone` and `Debug` if their fields are. If no term writes, the data are
 /// read-only. A field can be any term, such as `&'a mut C`, `Option<&'a C>`, a tuple, or another derived struct. Lifetimes have
 /// no meaning: they can be a parameter of the struct, or `'static`. Type parameters must be `'static`.
+///
+/// # Enums
+///
+/// For an enum the two types are enums with the same variants. The item of a row is the first variant whose terms all match,
+/// and a row matches if one variant does. A variant without terms matches every row, so it comes last.
+///
+/// ```ignore
+/// #[derive(QueryData)]
+/// enum Target<'a> {
+///     Shielded(&'a mut Shield),
+///     Hull { hull: &'a mut Hull, armour: Option<&'a Armour> },
+/// }
+///
+/// for target in world.query_mut::<Target>() {
+///     match target {
+///         TargetItem::Shielded(shield) => shield.0 -= 1,
+///         TargetItem::Hull { hull, armour } => hull.0 -= armour.map_or(3, |armour| 3 - armour.0),
+///     }
+/// }
+/// ```
+///
+/// Variants may name the same component, and write it, because one of them makes the item. The query reads and writes what
+/// all variants together do. So a query of such an enum beside `&Hull` is refused.
 ///
 /// The expansion contains an `unsafe impl`, so it does not compile under `#![forbid(unsafe_code)]`.
 ///

@@ -1,28 +1,89 @@
 //! `derive(QueryData)`: query data whose terms have names.
 //!
-//! The implementation delegates to a tuple of the fields, nested so that any number fits, and gives its items names.
+//! The implementation delegates to a tuple of the fields, nested so that any number fits, and gives its items names. For an enum
+//! it delegates to alternatives, one for each variant.
 
 use crate::attributes;
 use proc_macro2::{Group, Ident, Spacing, Span, TokenStream, TokenTree};
 use quote::{ToTokens, format_ident, quote, quote_spanned};
 use syn::spanned::Spanned;
 use syn::{
-    Attribute, Data, DeriveInput, Error, Fields, GenericParam, Generics, Lifetime, LitStr, Member, Path, Result,
-    Visibility,
+    Attribute, Data, DataEnum, DeriveInput, Error, Fields, GenericParam, Generics, Index, Lifetime, LitStr, Member,
+    Path, Result, Visibility,
 };
 
 /// A field of a query.
 struct Term {
-    name: Ident,
+    member: Member,
+    /// The variable that the field is bound to.
+    binding: Ident,
     vis: Visibility,
+    /// The type as it is written.
+    own: TokenStream,
     /// The type, with lifetimes of the struct made `'static`.
     ty: TokenStream,
     span: Span,
     docs: Vec<Attribute>,
 }
 
+/// The terms of a struct, or of a variant of an enum.
+struct Variant {
+    /// The name of the variant, and its documentation.
+    of_enum: Option<(Ident, Vec<Attribute>)>,
+    is_tuple: bool,
+    terms: Vec<Term>,
+}
+
+impl Variant {
+    /// Returns the path of the struct or variant, in the type `name`.
+    fn path(&self, name: &Ident) -> TokenStream {
+        match &self.of_enum {
+            Some((variant, _)) => quote!(#name::#variant),
+            None => quote!(#name),
+        }
+    }
+
+    /// Returns the fields with their variables, as a pattern or an expression of the type `name`.
+    fn literal(&self, name: &Ident) -> TokenStream {
+        let path = self.path(name);
+        let fields = self.terms.iter().map(|Term { member, binding, .. }| quote!(#member: #binding));
+        quote!(#path { #(#fields),* })
+    }
+
+    /// Returns the terms as a nested tuple.
+    fn nested(&self) -> TokenStream {
+        self.terms.iter().rev().fold(quote!(()), |rest, Term { ty, .. }| quote!((#ty, #rest)))
+    }
+
+    /// Returns the variables of the terms as a nested tuple.
+    fn pattern(&self) -> TokenStream {
+        self.terms.iter().rev().fold(quote!(()), |rest, Term { binding, .. }| quote!((#binding, #rest)))
+    }
+}
+
+/// Returns all variants as one term: alternatives, of which the first that matches is taken.
+fn alternatives(variants: &[Variant], at: &TokenStream) -> TokenStream {
+    let (last, others) = variants.split_last().expect("a query has a variant");
+    others.iter().rev().fold(last.nested(), |rest, variant| {
+        let nested = variant.nested();
+        quote!(#at::query::FirstOf<#nested, #rest>)
+    })
+}
+
+/// Returns an expression that gives names to what the term of all variants yields.
+fn named(variants: &[Variant], name: &Ident, at: &TokenStream, yielded: &TokenStream) -> TokenStream {
+    let last = variants.len() - 1;
+    let arms = variants.iter().enumerate().map(|(number, variant)| {
+        let (pattern, literal) = (variant.pattern(), variant.literal(name));
+        let first = if number < last { quote!(#at::query::Either::First(#pattern)) } else { pattern };
+        let whole = (0..number).fold(first, |inner, _| quote!(#at::query::Either::Second(#inner)));
+        quote!(#whole => #literal)
+    });
+    quote!(match #yielded { #(#arms,)* })
+}
+
 pub(crate) fn derive(input: &DeriveInput) -> Result<TokenStream> {
-    let terms = terms(input)?;
+    let variants = variants(input)?;
     let at = crate_path(&input.attrs)?;
     let (name, vis) = (&input.ident, &input.vis);
     let (item, chunk) = (format_ident!("{name}Item"), format_ident!("{name}Chunk"));
@@ -66,14 +127,30 @@ pub(crate) fn derive(input: &DeriveInput) -> Result<TokenStream> {
     borrowed.params.insert(0, syn::parse_quote!(#w));
     let (_, borrowed_arguments, _) = borrowed.split_for_impl();
 
-    let nested = terms.iter().rev().fold(quote!(()), |rest, Term { ty, .. }| quote!((#ty, #rest)));
-    let bindings: Vec<Ident> = (0..terms.len()).map(|n| format_ident!("term_{n}", span = Span::mixed_site())).collect();
-    let pattern = bindings.iter().rev().fold(quote!(()), |rest, binding| quote!((#binding, #rest)));
-    let names: Vec<&Ident> = terms.iter().map(|term| &term.name).collect();
+    let nested = alternatives(&variants, &at);
+    let yielded = Ident::new("yielded", Span::mixed_site()).into_token_stream();
+    let named_item = named(&variants, &item, &at, &yielded);
+    let named_chunk = named(&variants, &chunk, &at, &yielded);
 
     let item_struct = Printed { name: &item, kind: "Item", about: format!("What [`{name}`] yields for a row.") };
     let chunk_struct = Printed { name: &chunk, kind: "Chunk", about: format!("What [`{name}`] yields for a table.") };
-    let structs = [item_struct, chunk_struct].map(|printed| printed.print(vis, &terms, &borrowed, &bounds, &at, &w));
+    let structs = [item_struct, chunk_struct].map(|printed| printed.print(vis, &variants, &borrowed, &bounds, &at, &w));
+    // The fields exist for their types only, and values are never made. This keeps the compiler from warning of it.
+    let uses = variants.iter().enumerate().map(|(number, variant)| {
+        let (function, literal) = (format_ident!("terms_{number}"), variant.literal(name));
+        let (bindings, types): (Vec<_>, Vec<_>) = variant.terms.iter().map(|term| (&term.binding, &term.own)).unzip();
+        quote! {
+            #[allow(unreachable_patterns, clippy::too_many_arguments)]
+            fn #function #own_generics (#(#bindings: #types),*) -> #query #own_bounds {
+                let query = #literal;
+                match &query {
+                    #literal => { #(let _ = #bindings;)* }
+                    _ => {}
+                }
+                query
+            }
+        }
+    });
     let hidden = hidden(&nested, &generics, &bounds, &at);
     // `for<'all>` keeps a bound that does not hold from being an error by itself.
     let bounded = |path: TokenStream| match &own_bounds {
@@ -90,7 +167,7 @@ pub(crate) fn derive(input: &DeriveInput) -> Result<TokenStream> {
         const _: () = {
             #hidden
 
-            // SAFETY: everything is left to a tuple of the terms, whose items are given names.
+            // SAFETY: everything is left to a tuple of the terms, or to alternatives of them, whose items are given names.
             #[automatically_derived]
             #[allow(unsafe_code)]
             unsafe impl #own_generics #at::QueryData for #query #own_bounds {
@@ -183,8 +260,8 @@ pub(crate) fn derive(input: &DeriveInput) -> Result<TokenStream> {
                     view: Self::View,
                     row: #at::query::ItemRef<#w>,
                 ) -> ::core::option::Option<Self::Item<#w>> {
-                    let #pattern = <#nested as #at::QueryData>::at(&state.0, view.0, row)?;
-                    ::core::option::Option::Some(#item { #(#names: #bindings),* })
+                    let #yielded = <#nested as #at::QueryData>::at(&state.0, view.0, row)?;
+                    ::core::option::Option::Some(#named_item)
                 }
 
                 fn watch(watched: &mut #at::query::Watched) {
@@ -196,8 +273,8 @@ pub(crate) fn derive(input: &DeriveInput) -> Result<TokenStream> {
                     row: #at::query::PastRow<#w>,
                 ) -> ::core::option::Option<Self::Item<#w>> {
                     // SAFETY: the caller's contract, which is that of the terms.
-                    let #pattern = unsafe { <#nested as #at::QueryData>::past(&state.0, row) }?;
-                    ::core::option::Option::Some(#item { #(#names: #bindings),* })
+                    let #yielded = unsafe { <#nested as #at::QueryData>::past(&state.0, row) }?;
+                    ::core::option::Option::Some(#named_item)
                 }
 
                 #[inline(always)]
@@ -213,14 +290,14 @@ pub(crate) fn derive(input: &DeriveInput) -> Result<TokenStream> {
 
                 #[inline(always)]
                 fn row<#w>(fetch: Self::Fetch, row: #at::query::ItemRow<#w>) -> Self::Item<#w> {
-                    let #pattern = <#nested as #at::QueryData>::row(fetch.0, row);
-                    #item { #(#names: #bindings),* }
+                    let #yielded = <#nested as #at::QueryData>::row(fetch.0, row);
+                    #named_item
                 }
 
                 #[inline(always)]
                 fn chunk<#w>(fetch: Self::Fetch, rows: #at::query::ItemRows<#w>) -> Self::Chunk<#w> {
-                    let #pattern = <#nested as #at::QueryData>::chunk(fetch.0, rows);
-                    #chunk { #(#names: #bindings),* }
+                    let #yielded = <#nested as #at::QueryData>::chunk(fetch.0, rows);
+                    #named_chunk
                 }
             }
 
@@ -232,10 +309,7 @@ pub(crate) fn derive(input: &DeriveInput) -> Result<TokenStream> {
             #[automatically_derived]
             impl #own_generics #at::query::ChunkQueryData for #query #chunked {}
 
-            // The fields exist for their types only, and are never read. This keeps the compiler from warning of it.
-            fn terms #own_generics (query: &#query) #own_bounds {
-                #(let _ = &query.#names;)*
-            }
+            #(#uses)*
         };
     })
 }
@@ -279,7 +353,7 @@ fn hidden(nested: &TokenStream, generics: &Generics, bounds: &Option<TokenStream
     }
 }
 
-/// A struct with the names of the terms.
+/// A struct or an enum with the names of the terms.
 struct Printed<'a> {
     name: &'a Ident,
     kind: &'static str,
@@ -290,7 +364,7 @@ impl Printed<'_> {
     fn print(
         self,
         vis: &Visibility,
-        terms: &[Term],
+        variants: &[Variant],
         generics: &Generics,
         bounds: &Option<TokenStream>,
         at: &TokenStream,
@@ -298,39 +372,76 @@ impl Printed<'_> {
     ) -> TokenStream {
         let Printed { name, kind, about } = self;
         let kind = Ident::new(kind, Span::call_site());
-        let types: Vec<TokenStream> = terms
-            .iter()
-            .map(|Term { ty, span, .. }| quote_spanned!(*span=> <#ty as #at::QueryData>::#kind<#w>))
-            .collect();
-        let fields = terms.iter().zip(&types).map(|(term, ty)| {
-            let Term { name, vis, docs, .. } = term;
-            let docs = if docs.is_empty() { quote!(#[allow(missing_docs)]) } else { quote!(#(#docs)*) };
-            quote!(#docs #vis #name: #ty)
-        });
+        let item = |Term { ty, span, .. }: &Term| quote_spanned!(*span=> <#ty as #at::QueryData>::#kind<#w>);
+        let types: Vec<TokenStream> = variants.iter().flat_map(|variant| &variant.terms).map(item).collect();
+        let fields = |variant: &Variant| {
+            let fields = variant.terms.iter().map(|term| {
+                let (Term { member, vis, docs, .. }, ty) = (term, item(term));
+                let docs = if docs.is_empty() { quote!(#[allow(missing_docs)]) } else { quote!(#(#docs)*) };
+                match member {
+                    Member::Named(name) => quote!(#docs #vis #name: #ty),
+                    Member::Unnamed(_) => quote!(#docs #vis #ty),
+                }
+            });
+            match (variant.is_tuple, variant.terms.is_empty()) {
+                (true, _) => quote!((#(#fields),*)),
+                (false, true) => TokenStream::new(),
+                (false, false) => quote!({ #(#fields),* }),
+            }
+        };
         let (impl_generics, arguments, _) = generics.split_for_impl();
         let given = bounds.clone().unwrap_or_else(|| quote!(where));
         // `for<'all>` keeps a bound that does not hold from being an error by itself.
         let bounded = |path: TokenStream| quote!(#given #(for<'all> #types: #path,)*);
         let [debug, clone, copy] =
             [quote!(::core::fmt::Debug), quote!(::core::clone::Clone), quote!(::core::marker::Copy)].map(bounded);
-        let names = terms.iter().map(|term| &term.name).collect::<Vec<_>>();
-        let members = terms.iter().map(|term| Member::Named(term.name.clone())).collect::<Vec<_>>();
-        let format = attributes::debug(&name.to_string(), &members.iter().collect::<Vec<_>>());
         let list = &generics.params;
+        let declaration = match variants {
+            [variant @ Variant { of_enum: None, .. }] => {
+                let fields = fields(variant);
+                quote!(#vis struct #name<#list> #bounds #fields)
+            }
+            _ => {
+                let variants = variants.iter().map(|variant| {
+                    let (ident, docs) = variant.of_enum.as_ref().expect("a variant of an enum");
+                    let docs = if docs.is_empty() { quote!(#[allow(missing_docs)]) } else { quote!(#(#docs)*) };
+                    let fields = fields(variant);
+                    quote!(#docs #ident #fields)
+                });
+                quote!(#[allow(clippy::large_enum_variant)] #vis enum #name<#list> #bounds { #(#variants,)* })
+            }
+        };
+        let format = variants.iter().map(|variant| {
+            let pattern = variant.literal(name);
+            let text = variant.of_enum.as_ref().map_or(name, |(ident, _)| ident).to_string();
+            let members: Vec<(&Member, &Ident)> =
+                variant.terms.iter().map(|term| (&term.member, &term.binding)).collect();
+            let formatted = attributes::debug_fields(&text, &members);
+            quote!(#pattern => { #formatted })
+        });
+        let cloned = variants.iter().map(|variant| {
+            let (pattern, path) = (variant.literal(name), variant.path(name));
+            let fields = variant
+                .terms
+                .iter()
+                .map(|Term { member, binding, .. }| quote!(#member: ::core::clone::Clone::clone(#binding)));
+            quote!(#pattern => #path { #(#fields),* })
+        });
         quote! {
             #[doc = #about]
             #[allow(dead_code)]
-            #vis struct #name<#list> #bounds { #(#fields),* }
-
+            #declaration
             #[automatically_derived]
             impl #impl_generics ::core::fmt::Debug for #name #arguments #debug {
-                #format
+                fn fmt(&self, f: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
+                    match self { #(#format)* }
+                }
             }
             #[automatically_derived]
             impl #impl_generics ::core::clone::Clone for #name #arguments #clone {
                 #[inline(always)]
                 fn clone(&self) -> Self {
-                    Self { #(#names: ::core::clone::Clone::clone(&self.#names)),* }
+                    match self { #(#cloned,)* }
                 }
             }
             #[automatically_derived]
@@ -339,38 +450,92 @@ impl Printed<'_> {
     }
 }
 
-fn terms(input: &DeriveInput) -> Result<Vec<Term>> {
-    let fields = match &input.data {
-        Data::Struct(data) => &data.fields,
-        Data::Enum(data) => {
-            let message = "`derive(QueryData)` is for structs: for one of several terms there is `Or`";
-            return Err(Error::new(data.enum_token.span, message));
-        }
-        Data::Union(data) => return Err(Error::new(data.union_token.span, "`derive(QueryData)` is for structs")),
-    };
-    let Fields::Named(fields) = fields else {
+/// The struct as one variant, or the variants of the enum.
+fn variants(input: &DeriveInput) -> Result<Vec<Variant>> {
+    match &input.data {
+        Data::Struct(data) => Ok(vec![of_struct(input, &data.fields)?]),
+        Data::Enum(data) => of_enum(input, data),
+        Data::Union(data) => Err(Error::new(data.union_token.span, "`derive(QueryData)` is for structs and enums")),
+    }
+}
+
+fn of_struct(input: &DeriveInput, fields: &Fields) -> Result<Variant> {
+    let Fields::Named(named) = fields else {
         let message = "`derive(QueryData)` is for structs with named fields: a tuple of terms is a query already";
         return Err(match fields {
             Fields::Unnamed(fields) => Error::new_spanned(fields, message),
             _ => Error::new(input.ident.span(), message),
         });
     };
-    if fields.named.is_empty() {
+    if named.named.is_empty() {
         return Err(Error::new(input.ident.span(), "`derive(QueryData)` needs a field: this query asks for nothing"));
     }
-    let term = |field: &syn::Field| {
+    Ok(Variant { of_enum: None, is_tuple: false, terms: terms(fields, &input.generics)? })
+}
+
+fn of_enum(input: &DeriveInput, data: &DataEnum) -> Result<Vec<Variant>> {
+    if data.variants.is_empty() {
+        let message = "`derive(QueryData)` needs a variant: this query matches nothing";
+        return Err(Error::new(input.ident.span(), message));
+    }
+    let mut variants: Vec<Variant> = Vec::new();
+    let mut errors: Option<Error> = None;
+    let mut note = |error: Error| match &mut errors {
+        Some(errors) => errors.combine(error),
+        None => errors = Some(error),
+    };
+    for variant in &data.variants {
+        let is_last = |earlier: &&Variant| earlier.terms.is_empty();
+        if let Some((earlier, _)) = variants.iter().find(is_last).and_then(|earlier| earlier.of_enum.as_ref()) {
+            let message = format!(
+                "this variant is never yielded: `{earlier}`, before it, asks for nothing and matches every row"
+            );
+            note(Error::new(variant.ident.span(), message));
+        }
+        if let Some(attribute) = variant.attrs.iter().find(|attribute| attribute.path().is_ident("query")) {
+            note(Error::new_spanned(attribute, "unknown option: the variants of a query have none"));
+        }
+        match terms(&variant.fields, &input.generics) {
+            Ok(terms) => variants.push(Variant {
+                of_enum: Some((variant.ident.clone(), docs(&variant.attrs))),
+                is_tuple: matches!(variant.fields, Fields::Unnamed(_)),
+                terms,
+            }),
+            Err(error) => note(error),
+        }
+    }
+    match errors {
+        Some(errors) => Err(errors),
+        None if variants.iter().all(|variant| variant.terms.is_empty()) => {
+            Err(Error::new(input.ident.span(), "`derive(QueryData)` needs a field: this query asks for nothing"))
+        }
+        None => Ok(variants),
+    }
+}
+
+fn docs(attributes: &[Attribute]) -> Vec<Attribute> {
+    attributes.iter().filter(|attribute| attribute.path().is_ident("doc")).cloned().collect()
+}
+
+fn terms(fields: &Fields, generics: &Generics) -> Result<Vec<Term>> {
+    let term = |(number, field): (usize, &syn::Field)| {
         if let Some(attribute) = field.attrs.iter().find(|attribute| attribute.path().is_ident("query")) {
             return Err(Error::new_spanned(attribute, "unknown option: the fields of a query have none"));
         }
         Ok(Term {
-            name: field.ident.clone().ok_or_else(|| Error::new_spanned(field, "a term needs a name"))?,
+            member: match &field.ident {
+                Some(name) => Member::Named(name.clone()),
+                None => Member::Unnamed(Index::from(number)),
+            },
+            binding: format_ident!("term_{number}", span = Span::mixed_site()),
             vis: field.vis.clone(),
             span: field.ty.span(),
-            ty: with_static(field.ty.to_token_stream(), &input.generics),
-            docs: field.attrs.iter().filter(|attribute| attribute.path().is_ident("doc")).cloned().collect(),
+            own: field.ty.to_token_stream(),
+            ty: with_static(field.ty.to_token_stream(), generics),
+            docs: docs(&field.attrs),
         })
     };
-    fields.named.iter().map(term).collect()
+    fields.iter().enumerate().map(term).collect()
 }
 
 /// The tokens with `'static` in place of the struct's lifetimes.

@@ -193,6 +193,16 @@ mod hidden {
         T: ::core::clone::Clone + ::core::marker::Send + ::core::marker::Sync;
 
     #[derive(::phalanx::QueryData)]
+    pub enum OneOf<'a, T>
+    where
+        T: ::phalanx::Component,
+    {
+        First(&'a mut Cloned<Number>, &'a T),
+        Second { r#type: &'a T, entity: ::phalanx::Entity },
+        Either,
+    }
+
+    #[derive(::phalanx::QueryData)]
     pub struct Reads<'a, T>
     where
         T: ::phalanx::Component,

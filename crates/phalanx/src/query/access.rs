@@ -167,6 +167,32 @@ impl Access {
         other.relations.into_iter().for_each(|relation| self.add_links(relation));
     }
 
+    /// Adds what two alternatives touch. One of them makes the item of a row, so both may touch the same component, and
+    /// write it.
+    ///
+    /// It is a conflict if one writes what the other reads of other rows, as these may be of the first.
+    pub(super) fn touch_either<A: QueryData, B: QueryData>(&mut self) {
+        let alternative = |touch: fn(&mut Access)| {
+            let mut access = Access { rows: RowConditions::all([]), ..Default::default() };
+            touch(&mut access);
+            access
+        };
+        let mut touched: Vec<Touch> = Vec::new();
+        for access in [alternative(A::access), alternative(B::access)] {
+            for touch in access.touched {
+                match touched.iter_mut().find(|other| other.key == touch.key && other.elsewhere == touch.elsewhere) {
+                    Some(other) => other.writes |= touch.writes,
+                    None => touched.push(touch),
+                }
+            }
+            self.read_anywhere.extend(access.read_anywhere);
+            self.rows.is_known &= access.rows.is_known;
+            access.relations.into_iter().for_each(|relation| self.add_links(relation));
+            self.conflict = self.conflict.or(access.conflict);
+        }
+        touched.into_iter().for_each(|touch| self.add(touch));
+    }
+
     fn add_links(&mut self, relation: (TypeId, &'static str)) {
         if !self.relations.contains(&relation) {
             self.relations.push(relation);

@@ -9,8 +9,8 @@ use phalanx_store::Entity;
 
 /// [`QueryData`] of table components only, which have [chunks](super::Query::chunks).
 ///
-/// It is implemented for all terms of [the module](super) whose components are stored in tables, and for derived structs of
-/// such terms. Code that is generic over query data needs this bound to use chunks:
+/// It is implemented for all terms of [the module](super) whose components are stored in tables, and for derived structs and
+/// enums of such terms. Code that is generic over query data needs this bound to use chunks:
 ///
 /// ```
 /// use phalanx::query::{ChunkQueryData, ReadOnlyQueryData};

@@ -40,6 +40,38 @@
 //! assert!(world.query::<&Position>().iter().map(|p| p.0).eq([2.0, 1.0]));
 //! ```
 //!
+//! An enum of terms is a term too. It yields the first variant whose terms all match:
+//!
+//! ```
+//! use phalanx::{Component, QueryData, World};
+//!
+//! #[derive(Component)]
+//! struct Position(f32);
+//! #[derive(Component)]
+//! struct Velocity(f32);
+//! #[derive(Component)]
+//! #[component(layout = "pool")]
+//! struct Path(Vec<f32>);
+//!
+//! #[derive(QueryData)]
+//! enum Mover<'a> {
+//!     OnRails { position: &'a mut Position, path: &'a mut Path },
+//!     Free(&'a mut Position, &'a Velocity),
+//! }
+//!
+//! let mut world = World::new();
+//! world.spawn((Position(0.0), Velocity(1.0), Path(vec![5.0])));
+//! world.spawn((Position(0.0), Velocity(2.0)));
+//! world.spawn(Position(9.0));
+//! for mover in world.query_mut::<Mover>() {
+//!     match mover {
+//!         MoverItem::OnRails { position, path } => position.0 = path.0.pop().unwrap_or(position.0),
+//!         MoverItem::Free(position, velocity) => position.0 += velocity.0,
+//!     }
+//! }
+//! assert!(world.query::<&Position>().iter().map(|position| position.0).eq([5.0, 2.0, 9.0]));
+//! ```
+//!
 //! Filters say what else an entity must have or lack: [`With`], [`Without`], tuples of filters (all), [`Or`] (one of them).
 //! [`Added`] and [`Changed`] pass values of [tracked](crate::change_detection) components that are new since the last run.
 //! There are also filters by the links of [relations](crate::relation#queries).
@@ -170,6 +202,7 @@ mod dynamic_row;
 mod fetch;
 mod filter;
 mod filtered;
+mod first_of;
 mod flat_chunk;
 mod iter;
 mod lookup;
@@ -211,6 +244,8 @@ pub use dynamic_row::DynamicRow;
 pub use fetch::{Candidate, ComponentFetch};
 pub use filter::{Or, QueryFilter, With, Without};
 pub use filtered::Filtered;
+#[doc(hidden)]
+pub use first_of::{Either, FirstOf};
 pub use flat_chunk::FlatChunk;
 pub use iter::Iter;
 pub(crate) use lookup::Lookup;

@@ -11,7 +11,7 @@ use crate::world::World;
 
 /// The data that a [`Query`](super::Query) yields for each matching row.
 ///
-/// It is implemented for the terms listed in [the module](super), for tuples of them, and for structs with
+/// It is implemented for the terms listed in [the module](super), for tuples of them, and for structs and enums with
 /// `#[derive(QueryData)]`. Do not implement it by hand: the derive does it safely.
 ///
 /// Lifetimes in the type have no meaning. Items live as long as the borrow of the world, so `Query<&A>` in a signature and

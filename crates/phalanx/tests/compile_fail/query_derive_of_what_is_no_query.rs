@@ -6,11 +6,6 @@ use phalanx::{Component, QueryData};
 struct A(u32);
 
 #[derive(QueryData)]
-enum Either {
-    A(&'static A),
-}
-
-#[derive(QueryData)]
 union Overlay {
     a: &'static A,
 }
