@@ -47,6 +47,37 @@
 //! crate `slotmap`. [`Store`] is the trait of all four. The `try_` methods return an error when allocation fails; the
 //! others panic or abort, as the standard collections do.
 //!
+//! # Standard traits
+//!
+//! | trait | `PackedStore`, `SparseSet` | `SlotStore`, `LinearStore` | [`Soa`](struct@Soa) and its views |
+//! |---|---|---|---|
+//! | `Default`, `Debug`, `Clone` (`clone_from` reuses memory) | yes | yes | yes |
+//! | `PartialEq`, `Eq` | equal values under the same keys, in any order | the same | row by row; also with slices, arrays and `Vec` |
+//! | `Hash` | no: the order may differ | yes | yes |
+//! | `PartialOrd`, `Ord` | no | no | row by row |
+//! | `From<Vec>`, `From<[_; N]>`, `FromIterator`, `Extend` | yes | yes | yes |
+//! | `IntoIterator`, by value, `&` and `&mut` | yes | yes | yes |
+//! | `Index`, `IndexMut` | by key | by key | no: see [`Soa::row`](soa::Soa::row) |
+//!
+//! All iterators are double-ended and know their length. The stores have no order, because keys are numbers that the history
+//! of a program made: use [`Iterator::cmp`] of `values()`.
+//!
+//! # Custom allocators
+//!
+//! All containers use the global allocator. They have no allocator parameter, for these reasons:
+//!
+//! - The trait `core::alloc::Allocator` is unstable, so a crate on stable Rust cannot name it.
+//! - The crate `allocator-api2` mirrors it, and would be part of the public interface. It had breaking releases in May and
+//!   December 2025. Each would be one of this crate, and a program with two versions cannot pass allocators between them. Its
+//!   feature `nightly`, enabled anywhere in a program, changes which trait it names.
+//! - The parameter would be in every type of this crate, and in `World` of the crate `phalanx`, whose columns do not know their
+//!   types. Operations that move memory between containers (`append`, `swap`, transfers) would have to compare allocators.
+//! - `const fn new` would be for the global allocator only.
+//!
+//! It will be reconsidered when the trait is stable. Until then: a `#[global_allocator]` decides for the whole program. The
+//! `try_` methods survive its failures. `with_capacity`, `clear` and `clone_from` keep memory in use, so that a frame allocates
+//! nothing. [`memory`] tells the bytes of each container in advance.
+//!
 //! # Goals
 //!
 //! 1. Sound: a stale handle never finds a value. After a panic or a failed allocation each container is valid, and every
