@@ -160,6 +160,7 @@
 
 mod access;
 mod aligned_stores;
+mod batches;
 pub(crate) mod cache;
 mod chunk;
 mod chunks;
@@ -173,6 +174,7 @@ mod filtered;
 mod flat_chunk;
 mod iter;
 mod lookup;
+mod many;
 mod mismatch;
 mod other_rows;
 mod parallel;
@@ -185,6 +187,7 @@ mod query_set;
 mod row_ranges;
 mod row_terms;
 mod single_error;
+mod sorted;
 mod sparse_iter;
 mod state;
 mod system_matches;
@@ -202,6 +205,7 @@ pub use access::RowConditions;
 pub use access::{Access, AliasError};
 #[doc(hidden)]
 pub use aligned_stores::AlignedStores;
+pub use batches::Batches;
 pub use chunk::{ChunkFilter, ChunkQueryData};
 pub use chunks::Chunks;
 pub use combinations::Combinations;
@@ -226,6 +230,7 @@ pub use query_set::QuerySet;
 pub use row_terms::KeyFetch;
 pub use row_terms::{AllRows, ExtraRows, Keys, MainRows};
 pub use single_error::SingleError;
+pub use sorted::Sorted;
 pub use state::QueryState;
 #[doc(hidden)]
 pub use system_matches::SystemMatches;
