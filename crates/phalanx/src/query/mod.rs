@@ -10,6 +10,8 @@
 //! | [`Has<C>`] | all | whether the entity has `C` |
 //! | [`Entity`](crate::Entity) | all | the entity |
 //! | [`Key`](crate::Key), [`Row`](crate::Row) | all, [extra rows](#extra-rows) included | the name and the handle of the row |
+//! | [`EntityRef`](crate::EntityRef) | all | the entity with all its components, for reading; no query beside it may write |
+//! | [`WithTable<T>`](WithTable) | what `T` matches | what `T` yields; its chunks come with other columns of their table |
 //! | [`Filtered<T, F>`](Filtered) | what `T` matches and the filter `F` passes | what `T` yields |
 //! | [`Related<R, T>`](crate::relation::Related) | entities whose target in the relation `R` matches `T` | what `T` yields for the target |
 //! | [`Up<R, T>`](crate::relation::Up) | entities that have an ancestor that matches `T` | what `T` yields for the nearest one |
@@ -168,6 +170,7 @@ mod combinations;
 mod driver;
 mod dynamic_query;
 mod dynamic_row;
+mod entity_term;
 mod fetch;
 mod filter;
 mod filtered;
@@ -198,6 +201,7 @@ mod tuples;
 mod usage;
 mod visited_row;
 mod watched;
+mod with_table;
 mod world_queries;
 
 #[doc(hidden)]
@@ -247,6 +251,7 @@ pub use visited_row::{ColumnPtr, ItemRef, ItemRow, ItemRows, VisitedRow, WorldVi
 pub(crate) use watched::ObservedQuery;
 #[doc(hidden)]
 pub use watched::Watched;
+pub use with_table::{TableColumns, WithTable};
 
 #[doc(hidden)]
 pub use crate::journal::PastRow;
