@@ -60,7 +60,9 @@ fn items_of_different_entities_are_used_at_once() {
     // Of one table and of two, near and far.
     for [a, b] in [[all[0], all[2]], [all[1], all[2]], [all[149], all[0]]] {
         let [(t, p, l, _), (u, q, m, _)] = query.get_many_mut([a, b]).unwrap();
-        (std::mem::swap(t, u), std::mem::swap(p, q), std::mem::swap(l, m));
+        std::mem::swap(t, u);
+        std::mem::swap(p, q);
+        std::mem::swap(l, m);
     }
     // 0 ↔ 2, then 1 ↔ 2, then 149 ↔ 0.
     for (e, value) in [(0, 149), (1, 0), (2, 1), (149, 2)] {
@@ -131,7 +133,7 @@ fn a_list_without_memory_is_an_error() {
     for_every_failing_allocation(
         || {
             let (mut world, all) = world();
-            drop(world.query_mut::<&mut Table>());
+            assert_eq!(world.query_mut::<&mut Table>().len(), 150, "the world knows the query");
             (world, all)
         },
         |(world, all)| {

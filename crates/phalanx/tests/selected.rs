@@ -122,7 +122,7 @@ fn seen_set(n: u32, set: u32) -> Seen {
 fn sets() -> impl Iterator<Item = u32> {
     let full = (1 << COUNT) - 1;
     let single = (0..COUNT).flat_map(move |at| [1 << at, full ^ 1 << at]);
-    [0, full].into_iter().chain(single).chain((0..12).map(move |n| n * 0x9e37 & full))
+    [0, full].into_iter().chain(single).chain((0..12).map(move |n| (n * 0x9e37) & full))
 }
 
 /// A world with an entity that has everything, one that has a set, and others before, between and after them.
@@ -199,7 +199,8 @@ fn moved_components_are_those_of_the_other_entity() {
             expected.extend(["-Table", "-Pool", "-Tracked"].map(|event| (event, one, 1)));
             let mut heard = take(&heard);
             assert!(heard[..3].iter().all(|event| event.1 == two), "first the insertion, then the removal");
-            (heard.sort(), expected.sort());
+            heard.sort();
+            expected.sort();
             assert_eq!(heard, expected, "{set:b}");
         }
         drop(world);
@@ -321,7 +322,7 @@ fn without_memory_nothing_is_moved_cloned_or_inserted() {
     without_memory(0, occupied, (core::array::from_fn(|at| seen(1)[at].filter(|_| at != 0)), none));
 }
 
-/// Runs an operation with user code that panics. Whether it has happened is told by `happens`.
+/// Runs an operation with user code that panics. `happens` is whether it has happened then.
 fn with_panics(
     site: Site,
     set: u32,
@@ -394,7 +395,8 @@ fn only_what_is_missing_is_inserted() {
             let mut expected: Vec<_> =
                 events.into_iter().filter(|(at, _)| set >> at & 1 == 0).map(|(_, event)| (event, two, 7)).collect();
             let mut heard = take(&heard);
-            (heard.sort(), expected.sort());
+            heard.sort();
+            expected.sort();
             assert_eq!(heard, expected, "{set:b}");
         }
         drop(world);
@@ -445,9 +447,8 @@ fn an_entry_is_occupied_or_vacant() {
         let mut entity = world.entity_mut(e).unwrap();
         let entry = entity.entry::<C>().and_modify(|_| panic!("there is no value"));
         assert!(matches!(entry, Entry::Vacant(_)) && entry.id() == e);
-        drop(entry);
-        drop(entity.entry::<C>().or_insert(value(1)));
-        drop(entity.entry::<C>().or_insert_with(|| panic!("there is a value")));
+        _ = entity.entry::<C>().or_insert(value(1));
+        _ = entity.entry::<C>().or_insert_with(|| panic!("there is a value"));
         *entity.entry::<C>().and_modify(|mut old| *old = value(2)).or_insert(value(9)) = value(3);
         assert_eq!(key(&world, e), Some(3));
         let mut entity = world.entity_mut(e).unwrap();
@@ -510,7 +511,7 @@ fn components_are_retained_by_value() {
         let removed = world.component_mut::<C>().retain(|entity, value| {
             let n = key(value);
             visited.push((entity, n));
-            n % 2 == 0
+            n.is_multiple_of(2)
         });
         assert_eq!((removed, visited.len()), (12, 24), "main rows and extra rows");
         assert!(visited.iter().all(|(entity, n)| all[(n % 100) as usize - 1] == *entity));
@@ -538,11 +539,11 @@ fn retaining_is_all_or_nothing() {
         let tally = Tally::new();
         for_every_failing_allocation(
             || {
-                let (mut world, _) = rows(&tally);
+                let (mut world, all) = rows(&tally);
                 if listens {
                     world.on_remove::<Pool>(|_, _, _| ());
                 }
-                drop(world.component_mut::<Pool>());
+                assert!(world.component_mut::<Pool>().has(all[0]), "the world knows the component");
                 world
             },
             |world| world.component_mut::<Pool>().try_retain(|_, value| value.0.key() % 3 != 0),
@@ -687,6 +688,31 @@ fn timelines_see_what_the_operations_write() {
         world.validate().unwrap();
         assert_eq!((see(&world, one), see(&world, two)), (seen(1), seen_set(2, set)), "{set:b}");
     }
+}
+
+#[test]
+fn an_entity_retains_some_of_its_components() {
+    let tally = Tally::new();
+    let (mut world, one, _, others) = pair(&tally, 0);
+    world.add_row(Key::main(one).with_role(Role(1)), all(&tally, 50)).unwrap();
+    let heard = listen(&mut world);
+    assert!(world.entity_mut(one).unwrap().retain::<(Pool, Spin, Mark, Apart)>());
+    world.validate().unwrap();
+    let kept = [1, 3, 8];
+    assert_eq!(see(&world, one), core::array::from_fn(|at| seen(1)[at].filter(|_| kept.contains(&at))));
+    assert_eq!(take(&heard).len(), 2, "a table and a tracked component");
+    assert!(!world.entity_mut(one).unwrap().retain::<All>());
+    assert!(world.entity_mut(one).unwrap().retain::<()>());
+    assert_eq!(see(&world, one), [None; COUNT as usize]);
+    assert!(world.row(Key::main(one).with_role(Role(1))).unwrap().has::<Table>());
+    assert_eq!(see(&world, others[0]), seen(90));
+    without_memory(
+        0,
+        |world, _, one, _| world.entity_mut(one)?.try_retain::<(Line, Tag)>().map(|_| ()),
+        (core::array::from_fn(|at| seen(1)[at].filter(|_| at == 2 || at == 7)), [None; COUNT as usize]),
+    );
+    drop(world);
+    tally.assert_no_leaks();
 }
 
 #[test]

@@ -216,6 +216,9 @@ pub(crate) struct ListenerPanicked;
 /// What is left of the keys of a bundle, by kind.
 pub(crate) type Keys = [Option<u32>; KINDS];
 
+/// Inserts a bundle into each of several entities.
+type InsertBatch = fn(&mut World, &Tally, &[(Entity, u32)]) -> Result<(), StructuralError>;
+
 /// What a bundle type of the test can do.
 pub(crate) struct Pile {
     pub(crate) kinds: &'static [usize],
@@ -225,7 +228,7 @@ pub(crate) struct Pile {
     pub(crate) insert: fn(&mut World, &Tally, Entity, u32) -> Result<(), StructuralError>,
     pub(crate) insert_with: fn(&mut World, &Tally, Entity, u32) -> Result<(), StructuralError>,
     pub(crate) insert_new: fn(&mut World, &Tally, Entity, u32) -> Result<(), StructuralError>,
-    pub(crate) insert_batch: fn(&mut World, &Tally, &[(Entity, u32)]) -> Result<(), StructuralError>,
+    pub(crate) insert_batch: InsertBatch,
     pub(crate) move_to: fn(&mut World, Entity, Entity) -> Result<(), StructuralError>,
     pub(crate) remove: fn(&mut World, Entity) -> Result<bool, StructuralError>,
     pub(crate) take: fn(&mut World, Entity) -> Result<Keys, StructuralError>,
