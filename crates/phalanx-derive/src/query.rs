@@ -189,6 +189,11 @@ pub(crate) fn derive(input: &DeriveInput) -> Result<TokenStream> {
                     <#nested as #at::QueryData>::access(access);
                 }
 
+                unsafe fn conditions(rows: &mut #at::query::RowConditions) {
+                    // SAFETY: the caller's contract, which is that of the terms.
+                    unsafe { <#nested as #at::QueryData>::conditions(rows) };
+                }
+
                 fn matches(state: &Self::State, signature: &#at::Signature) -> ::core::primitive::bool {
                     <#nested as #at::QueryData>::matches(&state.0, signature)
                 }

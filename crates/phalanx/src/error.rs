@@ -55,6 +55,14 @@ pub enum ComponentError {
         /// The entity.
         entity: Entity,
     },
+    /// Allocation failed.
+    Alloc(AllocError),
+}
+
+impl From<AllocError> for ComponentError {
+    fn from(error: AllocError) -> Self {
+        ComponentError::Alloc(error)
+    }
 }
 
 impl From<NoSuchEntity> for ComponentError {
@@ -78,6 +86,7 @@ impl fmt::Display for ComponentError {
                 write!(f, "{component} is split into columns and has no address")
             }
             ComponentError::DuplicateEntity { entity } => write!(f, "{entity} occurs twice"),
+            ComponentError::Alloc(error) => error.fmt(f),
         }
     }
 }

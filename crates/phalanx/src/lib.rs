@@ -162,7 +162,7 @@ pub use sparse::Removal;
 pub use world::testing;
 pub use world::{
     BundleBuilder, Columns, ComponentDescriptor, ComponentView, ComponentViewMut, EntityMap, EntityMut, EntityRef,
-    PoolMut, PoolRef, ResourcesMut, RowId, RowMut, RowRef, Spawner, World,
+    Entry, OccupiedEntry, PoolMut, PoolRef, ResourcesMut, RowId, RowMut, RowRef, Spawner, VacantEntry, World,
 };
 
 /// The memory of a world in bytes, as it was requested from the allocator: [`World::memory`].

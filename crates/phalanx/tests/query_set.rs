@@ -1,7 +1,7 @@
 //! Several queries of one world at once: which are accepted, which are refused, and on which threads they run.
 
 use phalanx::query::{Access, Filtered, Or, QueryFilter};
-use phalanx::{Changed, Component, Entity, Query, QueryData, With, Without, World};
+use phalanx::{Changed, Component, Entity, Has, Query, QueryData, With, Without, World};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 #[derive(Component, Debug, PartialEq, Clone, Copy)]
@@ -74,6 +74,46 @@ fn entities_of_the_other_query_are_not_found() {
     std::mem::swap(even, odd);
     assert!(with.get_mut(all[1]).is_err() && without.get_mut(all[0]).is_err());
     assert!(with.contains(all[0]) && !without.contains(all[0]));
+}
+
+#[derive(QueryData)]
+struct Marked<'a> {
+    value: &'a mut Value,
+    #[allow(dead_code)]
+    marker: &'a InTable,
+}
+
+#[test]
+fn a_table_component_in_the_data_makes_queries_disjoint() {
+    let mut world = world();
+    let (mut with, mut without) =
+        world.queries_mut::<(Query<(&mut Value, &InTable)>, Query<&mut Value, Without<InTable>>)>();
+    let (with, without): (Vec<_>, Vec<_>) = (with.iter_mut().collect(), without.iter_mut().collect());
+    assert_eq!((with.len(), without.len()), (100, 100));
+    with.into_iter().zip(without).for_each(|((a, _), b)| std::mem::swap(a, b));
+    assert!(world.query_filtered::<&Value, With<InTable>>().iter().all(|value| value.0 % 2 == 1));
+
+    let all: Vec<Entity> = world.iter().collect();
+    let (mut marked, mut others) = world.queries_mut::<(Marked, Query<(Entity, &mut Value), Without<InTable>>)>();
+    let (one, two) = (marked.get_mut(all[0]).unwrap(), others.get_mut(all[1]).unwrap());
+    std::mem::swap(one.value, two.1);
+    assert!(marked.get_mut(all[1]).is_err() && others.get_mut(all[0]).is_err());
+
+    let pair = |a: Access, b: Access| {
+        assert_eq!(a.is_disjoint(&b), b.is_disjoint(&a));
+        a.is_disjoint(&b)
+    };
+    let without = || Access::try_of_filtered::<&mut Value, Without<InTable>>().unwrap();
+    assert!(pair(Access::of::<(&mut Value, (Entity, &mut InTable))>(), without()));
+    assert!(pair(Access::of::<Filtered<&mut Value, With<InTable>>>(), without()));
+    assert!(pair(Access::of::<Filtered<&mut Value, Without<InTable>>>(), Access::of::<(&mut Value, &InTable)>()));
+    assert!(!pair(Access::of::<(&mut Value, Option<&InTable>)>(), without()));
+    assert!(!pair(Access::of::<(&mut Value, Or<(&InTable, &Other)>)>(), without()));
+    assert!(!pair(Access::of::<(&mut Value, Has<InTable>)>(), without()));
+    assert!(!pair(Access::of::<(&mut Value, Option<Filtered<(), With<InTable>>>)>(), without()));
+    // With a component outside of tables, members are made one after another.
+    assert!(!pair(Access::of::<(&mut Value, &InTable, &PoolValue)>(), without()));
+    assert!(!pair(Access::try_of_filtered::<(&mut Value, &InTable), With<InPool>>().unwrap(), without()));
 }
 
 fn refused<D: QueryData, F: QueryFilter, E: QueryData, G: QueryFilter>() {

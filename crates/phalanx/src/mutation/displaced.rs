@@ -49,6 +49,22 @@ impl Displaced for MovedOut {
     }
 }
 
+/// For values that were moved to another row before the commit.
+pub(crate) struct MovedTo<'a> {
+    /// The components, and where their values are now.
+    pub(crate) values: &'a mut MovedValues,
+}
+
+impl Displaced for MovedTo<'_> {
+    unsafe fn accept(&mut self, storage: &mut Storage, _: Location, _: Option<&[Column]>) {
+        storage.sparse.displaced_values.clear();
+    }
+
+    fn moved(&mut self) -> Option<&mut MovedValues> {
+        Some(self.values)
+    }
+}
+
 impl Displaced for Stash {
     unsafe fn accept(&mut self, storage: &mut Storage, at: Location, columns: Option<&[Column]>) {
         let table = &storage.tables[at.table as usize];

@@ -1,7 +1,7 @@
 //! What a query touches, and which queries can run together.
 #![allow(unsafe_code)]
 
-use super::{QueryData, QueryFilter, ReadOnlyQueryData};
+use super::{Filtered, QueryData, QueryFilter, ReadOnlyQueryData};
 use crate::change_detection::Track;
 use crate::component::{Component, ComponentId, Components};
 use crate::layout::Layout;
@@ -14,6 +14,10 @@ pub struct Access {
     touched: Vec<Touch>,
     /// Components that are read of any row: of rows that a filter rejects, and of rows that terms find elsewhere.
     read_anywhere: Vec<TypeId>,
+    /// Set if all components but these may be read, of any row.
+    reads_all_but: Option<Vec<TypeId>>,
+    /// Whether everything else in the world may be read, too.
+    reads_world: bool,
     /// Relations whose links are read. Links are changed only in a world that is borrowed exclusively, so they cause no conflict.
     relations: Vec<(TypeId, &'static str)>,
     rows: RowConditions,
@@ -137,7 +141,13 @@ impl Access {
         let mut access = Access { rows: RowConditions::all([]), ..Default::default() };
         D::access(&mut access);
         access.filter::<D, F>();
-        access.rows = RowConditions::all([access.rows, RowConditions::of::<F>()]);
+        let mut data = RowConditions::all([]);
+        // Otherwise the members of an item are made one after another, and some of them before a row is found not to match.
+        if Filtered::<D, F>::IS_DENSE {
+            // SAFETY: these are the conditions of `D` itself.
+            unsafe { D::conditions(&mut data) };
+        }
+        access.rows = RowConditions::all([access.rows, data, RowConditions::of::<F>()]);
         match access.conflict {
             None => Ok(access),
             Some(component) => Err(AliasError { query: core::any::type_name::<D>(), component }),
@@ -163,6 +173,10 @@ impl Access {
             self.add(Touch { elsewhere: true, ..touch });
         }
         self.read_anywhere.extend(other.read_anywhere);
+        if let Some(except) = other.reads_all_but {
+            self.read_all_but(except);
+        }
+        self.reads_world |= other.reads_world;
         self.rows.is_known &= other.rows.is_known;
         other.relations.into_iter().for_each(|relation| self.add_links(relation));
     }
@@ -186,11 +200,53 @@ impl Access {
                 }
             }
             self.read_anywhere.extend(access.read_anywhere);
+            if let Some(except) = access.reads_all_but {
+                self.read_all_but(except);
+            }
+            self.reads_world |= access.reads_world;
             self.rows.is_known &= access.rows.is_known;
             access.relations.into_iter().for_each(|relation| self.add_links(relation));
             self.conflict = self.conflict.or(access.conflict);
         }
         touched.into_iter().for_each(|touch| self.add(touch));
+    }
+
+    /// Adds all components of all rows, except those that these data write.
+    pub(super) fn read_unwritten<D: QueryData>(&mut self) {
+        let mut own = Access::default();
+        D::access(&mut own);
+        self.read_all_but(own.touched.iter().filter(|touch| touch.writes).map(|touch| touch.key).collect());
+    }
+
+    /// Adds everything in the world, which is read.
+    pub(super) fn read_world(&mut self) {
+        self.reads_world = true;
+        self.read_all_but(Vec::new());
+    }
+
+    fn read_all_but(&mut self, mut except: Vec<TypeId>) {
+        if let Some(other) = &self.reads_all_but {
+            except.retain(|key| other.contains(key));
+        }
+        if let Some(written) = self.touched.iter().find(|touch| touch.writes && !except.contains(&touch.key)) {
+            self.conflict.get_or_insert(written.name);
+        }
+        self.reads_all_but = Some(except);
+    }
+
+    /// Returns `true` if a component is among those that are read without being named.
+    fn reads_unnamed(&self, key: TypeId) -> bool {
+        self.reads_all_but.as_ref().is_some_and(|except| !except.contains(&key))
+    }
+
+    /// Returns `true` if the query may read everything in the world.
+    pub(crate) fn reads_world(&self) -> bool {
+        self.reads_world
+    }
+
+    /// Returns `true` if a component is written.
+    pub(super) fn writes_type(&self, key: TypeId) -> bool {
+        self.touched.iter().any(|touch| touch.writes && touch.key == key)
     }
 
     fn add_links(&mut self, relation: (TypeId, &'static str)) {
@@ -200,7 +256,8 @@ impl Access {
     }
 
     fn add(&mut self, touch: Touch) {
-        if self.touched.iter().any(|other| other.key == touch.key && (other.writes || touch.writes)) {
+        let is_named = self.touched.iter().any(|other| other.key == touch.key && (other.writes || touch.writes));
+        if is_named || touch.writes && self.reads_unnamed(touch.key) {
             self.conflict.get_or_insert(touch.name);
         }
         self.touched.push(touch);
@@ -250,9 +307,15 @@ impl Access {
         self.touched.iter().filter(|touch| touch.writes).map(|touch| touch.name)
     }
 
-    /// Returns the names of the components that are only read.
+    /// Returns the names of the components that are only read. A query that [reads all](Access::reads_all) does not name them.
     pub fn reads(&self) -> impl Iterator<Item = &'static str> + '_ {
         self.touched.iter().filter(|touch| !touch.writes).map(|touch| touch.name)
+    }
+
+    /// Returns `true` if the query may read any component that it does not write, by the term
+    /// [`EntityRef`](crate::EntityRef) or [`WithTable`](super::WithTable).
+    pub fn reads_all(&self) -> bool {
+        self.reads_all_but.is_some()
     }
 
     /// Returns the names of the [relations](crate::relation) whose links are read.
@@ -263,9 +326,15 @@ impl Access {
     /// Returns `true` if two queries can run at once.
     ///
     /// That is so if neither writes what the other touches. It is also so if the filter of one has `With<T>` and that of
-    /// the other `Without<T>`: then no row is visited by both. Two queries that write a component with
-    /// `track = "column"` still conflict, because rows share its change tick. So do a query that writes a component and one
-    /// that reads it of related entities, by [`Related`](crate::relation::Related) or [`Up`](crate::relation::Up).
+    /// the other `Without<T>`: then no row is visited by both. In a query of table components only, a term `&T` or `&mut T`
+    /// counts as `With<T>`.
+    ///
+    /// These conflict, whatever their filters:
+    ///
+    /// - two queries that write a component with `track = "column"`, because rows share its change tick;
+    /// - a query that writes a component and one that reads it of related entities, by
+    ///   [`Related`](crate::relation::Related) or [`Up`](crate::relation::Up);
+    /// - a query that writes and one with the term [`EntityRef`](crate::EntityRef) or [`WithTable`](super::WithTable).
     ///
     /// ```
     /// use phalanx::query::Access;
@@ -293,7 +362,7 @@ impl Access {
         // not help that the visited rows differ.
         let anywhere = |reads: &Access, writes: &Access| {
             let clashes = |touch: &&Touch| {
-                let is_read = || reads.read_anywhere.contains(&touch.key);
+                let is_read = || reads.read_anywhere.contains(&touch.key) || reads.reads_unnamed(touch.key);
                 touch.writes && (is_read() || !reads.rows.is_known && touch.track == Track::Row)
             };
             writes.touched.iter().find(clashes).map(|touch| touch.name)

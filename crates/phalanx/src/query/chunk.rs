@@ -1,6 +1,8 @@
 //! The traits of queries that have chunks.
 
-use super::{AllRows, Changed, ExtraRows, Filtered, Has, MainRows, Or, QueryData, QueryFilter, With, Without};
+use super::{
+    AllRows, Changed, ExtraRows, Filtered, Has, MainRows, Or, QueryData, QueryFilter, With, WithTable, Without,
+};
 use crate::bundle::all_tuples;
 use crate::component::Component;
 use crate::layout::{TableLayout, TracksColumns};
@@ -55,6 +57,7 @@ impl<C: Component> ChunkQueryData for &mut C where C::Layout: TableLayout<C> {}
 impl<C: Component> ChunkQueryData for Has<C> where C::Layout: TableLayout<C> {}
 impl<T: ChunkQueryData> ChunkQueryData for Option<T> {}
 impl<D: ChunkQueryData, F: ChunkFilter> ChunkQueryData for Filtered<D, F> {}
+impl<D: ChunkQueryData> ChunkQueryData for WithTable<D> {}
 impl ChunkQueryData for Entity {}
 impl ChunkQueryData for Key {}
 impl ChunkQueryData for Row {}

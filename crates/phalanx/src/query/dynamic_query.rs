@@ -2,7 +2,7 @@
 #![allow(unsafe_code)]
 
 use super::QueryData;
-use super::dynamic_row::{Asked, Rows};
+use super::dynamic_row::{Asked, Conditions, Rows};
 use super::terms::set_column_tick;
 use crate::change_detection::{RunTicks, Track};
 use crate::component::{Component, ComponentId, ComponentInfo};
@@ -47,6 +47,8 @@ pub struct QueryBuilder {
     terms: Vec<Term>,
     with: Vec<ComponentId>,
     without: Vec<ComponentId>,
+    /// Lists of alternatives. A row matches one of each list.
+    any: Vec<Vec<QueryBuilder>>,
     rows: RowKinds,
 }
 
@@ -110,6 +112,62 @@ impl QueryBuilder {
         self
     }
 
+    /// Requires that a row matches one of several alternatives.
+    ///
+    /// The components that alternatives read or write are named by this query, as optional ones. An alternative may have
+    /// alternatives of its own. Which kinds of rows are visited is not its matter: only this query says so.
+    ///
+    /// ```
+    /// use phalanx::query::DynamicQuery;
+    /// use phalanx::{Component, World};
+    ///
+    /// #[derive(Component)]
+    /// struct Walks(u32);
+    /// #[derive(Component)]
+    /// #[component(layout = "pool")]
+    /// struct Swims(u32);
+    ///
+    /// let mut world = World::new();
+    /// world.spawn(Walks(1));
+    /// world.spawn((Walks(2), Swims(3)));
+    /// world.spawn(());
+    /// let [walks, swims] = [world.component_id::<Walks>().unwrap(), world.component_id::<Swims>().unwrap()];
+    ///
+    /// let builder = DynamicQuery::builder;
+    /// let query = builder().or([builder().read(walks), builder().read(swims)]).build(&world)?;
+    /// let speeds = query.rows(&world)?.map(|row| {
+    ///     row.get::<Walks>().map_or(0, |walks| walks.0) + row.get::<Swims>().map_or(0, |swims| swims.0)
+    /// });
+    /// assert!(speeds.eq([1, 5]));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[doc(alias = "any_of")]
+    #[doc(alias = "AnyOf")]
+    #[must_use]
+    pub fn or(mut self, alternatives: impl IntoIterator<Item = QueryBuilder>) -> Self {
+        self.any.push(alternatives.into_iter().collect());
+        self
+    }
+
+    /// Returns the builders of all alternatives, and those of their alternatives.
+    fn alternatives(&self) -> Box<dyn Iterator<Item = &QueryBuilder> + '_> {
+        Box::new(self.any.iter().flatten().flat_map(|other| core::iter::once(other).chain(other.alternatives())))
+    }
+
+    /// Returns what is asked of a row, apart from its kind.
+    fn conditions(&self, world: &World) -> Conditions {
+        let kind = |id: &ComponentId| (*id, world.storage.components.info(*id).kind);
+        let required = self.terms.iter().filter(|term| !term.optional).map(|term| &term.id).chain(&self.with);
+        let (required, excluded): (Vec<_>, Vec<_>) =
+            (required.map(kind).collect(), self.without.iter().map(kind).collect());
+        let of_tables = |named: &[(ComponentId, Kind)]| {
+            Signature::of(named.iter().filter(|(_, kind)| *kind == Kind::Table).map(|(id, _)| *id))
+        };
+        let (with, without) = (of_tables(&required), of_tables(&excluded));
+        let each = |list: &Vec<QueryBuilder>| list.iter().map(|other| other.conditions(world)).collect();
+        Conditions { required, excluded, with, without, any: self.any.iter().map(each).collect() }
+    }
+
     /// Visits [extra rows](crate::Key) as well as main rows. Without this and [`extra_rows`](QueryBuilder::extra_rows) the
     /// query visits main rows only.
     #[must_use]
@@ -132,37 +190,41 @@ impl QueryBuilder {
     /// Returns [`DynamicError::Alias`] if the query writes a component that it names another time, and
     /// [`DynamicError::NoSuchComponent`] if the world has no component with one of the ids.
     pub fn build(self, world: &World) -> Result<DynamicQuery, DynamicError> {
-        let QueryBuilder { terms, with, without, rows } = self;
+        let builders = || core::iter::once(&self).chain(self.alternatives());
         // Checked before a set is made of them: a set is as large as its largest id.
-        let mut ids = terms.iter().map(|term| term.id).chain(with.iter().copied()).chain(without.iter().copied());
+        let mut ids = builders().flat_map(|builder| {
+            let terms = builder.terms.iter().map(|term| term.id);
+            terms.chain(builder.with.iter().copied()).chain(builder.without.iter().copied())
+        });
         // The reserved component is not for users: its lanes hold the owners of rows.
         if let Some(id) =
             ids.find(|id| world.storage.components.is_hidden(*id) || id.index() >= world.storage.components.len())
         {
             return Err(DynamicError::NoSuchComponent { id });
         }
+        let mut terms = self.terms.clone();
+        for term in self.alternatives().flat_map(|builder| &builder.terms) {
+            // What is read more than once is listed once.
+            if term.writes || terms.iter().all(|other| other.id != term.id || other.writes) {
+                terms.push(Term { optional: true, ..*term });
+            }
+        }
         for (at, term) in terms.iter().enumerate() {
             if terms[..at].iter().any(|other| other.id == term.id && (other.writes || term.writes)) {
                 return Err(DynamicError::Alias { component: world.storage.components.info(term.id).name() });
             }
         }
-        let kind = |id: ComponentId| (id, world.storage.components.info(id).kind);
-        let required = terms.iter().filter(|term| !term.optional).map(|term| term.id).chain(with);
-        let (required, excluded): (Vec<_>, Vec<_>) =
-            (required.map(kind).collect(), without.into_iter().map(kind).collect());
-        let of_tables = |named: &[(ComponentId, Kind)]| {
-            Signature::of(named.iter().filter(|(_, kind)| *kind == Kind::Table).map(|(id, _)| *id))
-        };
-        let (mut with, mut without) = (of_tables(&required), of_tables(&excluded));
+        let mut conditions = self.conditions(world);
         // Tables of extra rows have the reserved component.
-        match rows {
-            RowKinds::Main => without = without.with(ComponentId::ROW),
-            RowKinds::Extra => with = with.with(ComponentId::ROW),
+        match self.rows {
+            RowKinds::Main => conditions.without = conditions.without.with(ComponentId::ROW),
+            RowKinds::Extra => conditions.with = conditions.with.with(ComponentId::ROW),
             RowKinds::All => {}
         }
-        let optional = terms.iter().map(|term| kind(term.id)).find(|(_, kind)| *kind != Kind::Table);
-        let asked = Asked { required, excluded, with, without, extra_rows: rows != RowKinds::Main };
-        let sparse = asked.sparse().or(optional.map(|(id, _)| id));
+        let is_sparse = |term: &&Term| world.storage.components.info(term.id).kind != Kind::Table;
+        let optional = terms.iter().find(is_sparse).map(|term| term.id);
+        let asked = Asked { conditions, extra_rows: self.rows != RowKinds::Main };
+        let sparse = asked.sparse().or(optional);
         Ok(DynamicQuery {
             registry_id: world.storage.components.registry_id.number(),
             terms: terms.into(),
@@ -263,7 +325,7 @@ pub(super) struct Borrowed<'w, 'q> {
 
 impl<'w, 'q> Borrowed<'w, 'q> {
     /// Returns the world and the query.
-    pub(super) fn parts(self) -> (&'w World, &'q DynamicQuery) {
+    pub(super) fn parts(&self) -> (&'w World, &'q DynamicQuery) {
         (self.world, self.query)
     }
 
@@ -538,3 +600,9 @@ impl fmt::Display for DynamicError {
 }
 
 impl core::error::Error for DynamicError {}
+
+impl From<ComponentError> for DynamicError {
+    fn from(error: ComponentError) -> Self {
+        DynamicError::Entity(error)
+    }
+}

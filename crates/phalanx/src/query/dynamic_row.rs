@@ -5,6 +5,7 @@ use super::driver::plan_driver;
 use super::dynamic_query::{Borrowed, DynamicError, DynamicQuery, RawLane, Term};
 use super::fetch::lanes_at;
 use super::lookup::item_of;
+use super::many::{find_repeated, try_array};
 use super::sparse_iter::SparseIter;
 use super::{
     Access, AlignedStores, Candidate, ItemRef, ItemRow, ItemRows, Mismatch, QueryData, ReadOnlyQueryData, VisitedRow,
@@ -24,25 +25,66 @@ use std::sync::Arc;
 /// What a run-time query asks of a row.
 #[derive(Debug)]
 pub(super) struct Asked {
+    pub(super) conditions: Conditions,
+    /// Whether extra rows are visited.
+    pub(super) extra_rows: bool,
+}
+
+/// The components that a row must have or lack.
+#[derive(Debug)]
+pub(super) struct Conditions {
     /// The required components, in the order of their naming.
     pub(super) required: Vec<(ComponentId, Kind)>,
     pub(super) excluded: Vec<(ComponentId, Kind)>,
     /// Those of the required and of the excluded components that are stored in tables.
     pub(super) with: Signature,
     pub(super) without: Signature,
-    /// Whether extra rows are visited.
-    pub(super) extra_rows: bool,
+    /// Lists of alternatives. A row matches one of each list.
+    pub(super) any: Vec<Vec<Conditions>>,
 }
 
 impl Asked {
+    /// Returns `true` if rows of a table may match. They do if no component outside of tables is named.
     pub(super) fn matches(&self, signature: &Signature) -> bool {
-        signature.contains(&self.with) && !signature.intersects(&self.without)
+        self.conditions.matches(signature, &|_| None)
     }
 
-    /// Returns a component that is not stored in tables, if one is named.
+    /// Returns a component that is not stored in tables, if the conditions name one.
     pub(super) fn sparse(&self) -> Option<ComponentId> {
+        self.conditions.sparse()
+    }
+}
+
+impl Conditions {
+    /// Returns `true` if a row of a table matches. `has_sparse` returns whether it has a component that is not stored in tables,
+    /// or `None` if that is not known. Then the row may match.
+    fn matches(&self, signature: &Signature, has_sparse: &dyn Fn(ComponentId) -> Option<bool>) -> bool {
+        let is_not = |(id, kind): &(ComponentId, Kind), has| *kind == Kind::Table || has_sparse(*id) != Some(has);
+        signature.contains(&self.with)
+            && !signature.intersects(&self.without)
+            && self.required.iter().all(|named| is_not(named, false))
+            && self.excluded.iter().all(|named| is_not(named, true))
+            && self.any.iter().all(|list| list.iter().any(|other| other.matches(signature, has_sparse)))
+    }
+
+    fn sparse(&self) -> Option<ComponentId> {
         let mut named = self.required.iter().chain(&self.excluded);
-        named.find(|(_, kind)| *kind != Kind::Table).map(|(id, _)| *id)
+        let own = named.find(|(_, kind)| *kind != Kind::Table).map(|(id, _)| *id);
+        own.or_else(|| self.any.iter().flatten().find_map(Conditions::sparse))
+    }
+
+    /// Returns why a row does not match, if it does not. If no alternative of a list matches, it is the reason of the first.
+    fn mismatch(&self, row: &Candidate<'_>) -> Option<Mismatch> {
+        let name = |id: ComponentId| row.world().storage.components.info(id).name();
+        let missing = self.required.iter().find(|(id, _)| !row.has(*id)).map(|(id, _)| Mismatch::Missing(name(*id)));
+        let excluded =
+            || self.excluded.iter().find(|(id, _)| row.has(*id)).map(|(id, _)| Mismatch::Excluded(name(*id)));
+        let of_list = |list: &Vec<Conditions>| {
+            let mut reasons = list.iter().map(|other| other.mismatch(row));
+            let first = reasons.next().unwrap_or(Some(Mismatch::Missing("any of no alternatives")));
+            first.filter(|_| reasons.all(|reason| reason.is_some()))
+        };
+        missing.or_else(excluded).or_else(|| self.any.iter().find_map(of_list))
     }
 }
 
@@ -75,19 +117,15 @@ unsafe impl QueryData for Rows {
     }
 
     fn required(state: &Self::State, each: &mut dyn FnMut(ComponentId, Kind)) {
-        state.iter().flat_map(|asked| &asked.required).for_each(|(id, kind)| each(*id, *kind));
+        state.iter().flat_map(|asked| &asked.conditions.required).for_each(|(id, kind)| each(*id, *kind));
     }
 
     fn excluded(state: &Self::State, each: &mut dyn FnMut(ComponentId)) {
-        state.iter().flat_map(|asked| &asked.excluded).for_each(|(id, _)| each(*id));
+        state.iter().flat_map(|asked| &asked.conditions.excluded).for_each(|(id, _)| each(*id));
     }
 
     fn mismatch(state: &Self::State, row: &Candidate<'_>) -> Option<Mismatch> {
-        let (asked, name) = (state.as_ref()?, |id: ComponentId| row.world().storage.components.info(id).name());
-        let missing = asked.required.iter().find(|(id, _)| !row.has(*id)).map(|(id, _)| Mismatch::Missing(name(*id)));
-        let excluded =
-            || asked.excluded.iter().find(|(id, _)| row.has(*id)).map(|(id, _)| Mismatch::Excluded(name(*id)));
-        missing.or_else(excluded)
+        state.as_ref()?.conditions.mismatch(row)
     }
 
     unsafe fn fetch(_: &Self::State, _: &World, _: u32) {}
@@ -102,15 +140,9 @@ unsafe impl QueryData for Rows {
 
     fn matches_row(state: &Self::State, view: WorldView, row: VisitedRow) -> bool {
         let storage = &view.of(&row).storage;
-        let is_in_sparse = |(id, kind): &(ComponentId, Kind)| {
-            let has = || storage.sparse.of(*id).is_some_and(|sparse| sparse.row(row.index()).is_some());
-            (*kind != Kind::Table).then(has)
-        };
-        state.as_ref().is_some_and(|asked| {
-            asked.matches(&storage.tables[row.location().table as usize].signature)
-                && asked.required.iter().all(|named| is_in_sparse(named) != Some(false))
-                && asked.excluded.iter().all(|named| is_in_sparse(named) != Some(true))
-        })
+        let has_sparse = |id| Some(storage.sparse.of(id).is_some_and(|sparse| sparse.row(row.index()).is_some()));
+        let signature = &storage.tables[row.location().table as usize].signature;
+        state.as_ref().is_some_and(|asked| asked.conditions.matches(signature, &has_sparse))
     }
 
     fn at<'w>(state: &Self::State, view: WorldView, row: ItemRef<'w>) -> Option<VisitedRow> {
@@ -183,7 +215,8 @@ impl DynamicQuery {
     /// Returns [`DynamicError::AnotherWorld`] if the query was built for another world, and [`DynamicError::Entity`] if the
     /// entity is not alive or does not match.
     pub fn get_mut<'w>(&self, world: &'w mut World, entity: Entity) -> Result<DynamicRow<'w, '_>, DynamicError> {
-        self.borrow_mut(world)?.row(entity)
+        // SAFETY: the world is borrowed exclusively.
+        unsafe { self.borrow_mut(world)?.row(entity) }
     }
 
     /// Returns the row of an entity, for a query that only reads.
@@ -192,7 +225,41 @@ impl DynamicQuery {
     ///
     /// Returns the errors of [`get_mut`](DynamicQuery::get_mut), and [`DynamicError::Writes`] if the query writes.
     pub fn get<'w>(&self, world: &'w World, entity: Entity) -> Result<DynamicRow<'w, '_>, DynamicError> {
-        self.borrow(world)?.row(entity)
+        // SAFETY: a query that writes is refused.
+        unsafe { self.borrow(world)?.row(entity) }
+    }
+
+    /// Returns the rows of several different entities.
+    ///
+    /// ```
+    /// use phalanx::query::DynamicQuery;
+    /// use phalanx::{Component, World};
+    ///
+    /// #[derive(Component)]
+    /// struct Purse(u32);
+    ///
+    /// let mut world = World::new();
+    /// let [thief, victim] = [world.spawn(Purse(0)), world.spawn(Purse(9))];
+    /// let query = DynamicQuery::builder().write(world.component_id::<Purse>().unwrap()).build(&world)?;
+    /// let [mut to, mut from] = query.get_many_mut(&mut world, [thief, victim])?;
+    /// std::mem::swap(to.take_mut::<Purse>()?, from.take_mut::<Purse>()?);
+    /// assert_eq!(world.get::<Purse>(thief)?.0, 9);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// Returns the first error in the order of the entities: that of [`get_mut`](DynamicQuery::get_mut), or
+    /// [`ComponentError::DuplicateEntity`](crate::ComponentError::DuplicateEntity) if an entity occurs twice.
+    #[doc(alias = "get_disjoint_mut")]
+    pub fn get_many_mut<'w, const N: usize>(
+        &self,
+        world: &'w mut World,
+        entities: [Entity; N],
+    ) -> Result<[DynamicRow<'w, '_>; N], DynamicError> {
+        let borrowed = self.borrow_mut(world)?;
+        // SAFETY: the rows are of different entities.
+        try_array(entities, find_repeated(&entities), |entity| unsafe { borrowed.row(entity) })
     }
 
     /// Returns the number of matching rows.
@@ -243,7 +310,12 @@ impl<'w, 'q> Borrowed<'w, 'q> {
         })
     }
 
-    fn row(self, entity: Entity) -> Result<DynamicRow<'w, 'q>, DynamicError> {
+    /// Returns the row of an entity.
+    ///
+    /// # Safety
+    ///
+    /// No other row of the entity is in use during `'w`, if the query writes.
+    unsafe fn row(&self, entity: Entity) -> Result<DynamicRow<'w, 'q>, DynamicError> {
         let (world, query) = self.parts();
         #[cfg(feature = "counters")]
         if world.storage.counting {

@@ -5,7 +5,7 @@
 
 use super::{
     Access, AlignedStores, Candidate, ItemRef, ItemRow, ItemRows, Mismatch, QueryData, QueryFilter, ReadOnlyQueryData,
-    TableRef, VisitedRow, Watched, WorldView,
+    RowConditions, TableRef, VisitedRow, Watched, WorldView,
 };
 use crate::change_detection::RunTicks;
 use crate::component::{ComponentId, Components};
@@ -68,6 +68,13 @@ unsafe impl<D: QueryData, F: QueryFilter> QueryData for Filtered<D, F> {
     fn access(access: &mut Access) {
         D::access(access);
         access.filter::<D, F>();
+    }
+
+    unsafe fn conditions(rows: &mut RowConditions) {
+        // SAFETY: a table that matches is one that the data match, and whose rows pass the filter; the rest by the caller's
+        // contract.
+        unsafe { D::conditions(rows) };
+        *rows = RowConditions::all([core::mem::take(rows), RowConditions::of::<F>()]);
     }
 
     fn matches((data, filter): &Self::State, signature: &Signature) -> bool {

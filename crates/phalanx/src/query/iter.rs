@@ -32,6 +32,15 @@ pub(super) enum StateRef<'s, S> {
     Own(S),
 }
 
+impl<S: Clone> Clone for StateRef<'_, S> {
+    fn clone(&self) -> Self {
+        match self {
+            StateRef::Kept(state) => StateRef::Kept(state),
+            StateRef::Own(state) => StateRef::Own(state.clone()),
+        }
+    }
+}
+
 impl<S> StateRef<'_, S> {
     #[inline(always)]
     pub(super) fn get(&self) -> &S {
@@ -163,6 +172,37 @@ impl<'w, 's, D: QueryData, F: QueryFilter> Iter<'w, 's, D, F> {
         let run = self.next_run()?;
         // SAFETY: the rows of a run are in use. No item conflicts, by the contract of `new`, and each run is visited once.
         Some((run.fetch, unsafe { ItemRows::new(run.len as usize) }))
+    }
+
+    /// Prepares [`split_batch`](Iter::split_batch), before the iterator is advanced.
+    pub(super) fn prepare_batches(&mut self) {
+        self.sparse.iter_mut().for_each(SparseIter::prepare_parts);
+    }
+
+    /// Splits off the next rows, which are visited by the iterator that is returned. Those are at most `size`, of one table or
+    /// driver. In a linear store `size` is rounded up to a multiple of 64.
+    pub(super) fn split_batch(&mut self, size: usize) -> Option<Self> {
+        loop {
+            if let Some(fetch) = self.fetch
+                && self.row < self.len
+            {
+                let row = self.row;
+                self.row = self.len.min(row.saturating_add(size));
+                return Some(Iter { fetch: Some(fetch), row, len: self.row, ..self.batch(None) });
+            }
+            match self.next_run() {
+                Some(run) => (self.fetch, self.row, self.len) = (Some(run.fetch), 0, run.len as usize),
+                None if Self::IS_DENSE => return None,
+                None => break,
+            }
+        }
+        let sparse = self.sparse.as_mut()?.split(self.state.get(), size)?;
+        Some(self.batch(Some(sparse)))
+    }
+
+    /// Returns an iterator over these rows only.
+    fn batch(&self, sparse: Option<SparseIter<'w, 's, Filtered<D, F>>>) -> Self {
+        Self::start(self.world, &[], self.state.clone(), Scan::Done, sparse)
     }
 
     /// Returns the lengths of the runs to come.

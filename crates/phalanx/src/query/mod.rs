@@ -10,6 +10,8 @@
 //! | [`Has<C>`] | all | whether the entity has `C` |
 //! | [`Entity`](crate::Entity) | all | the entity |
 //! | [`Key`](crate::Key), [`Row`](crate::Row) | all, [extra rows](#extra-rows) included | the name and the handle of the row |
+//! | [`EntityRef`](crate::EntityRef) | all | the entity with all its components, for reading; no query beside it may write |
+//! | [`WithTable<T>`](WithTable) | what `T` matches | what `T` yields; its chunks come with other columns of their table |
 //! | [`Filtered<T, F>`](Filtered) | what `T` matches and the filter `F` passes | what `T` yields |
 //! | [`Related<R, T>`](crate::relation::Related) | entities whose target in the relation `R` matches `T` | what `T` yields for the target |
 //! | [`Up<R, T>`](crate::relation::Up) | entities that have an ancestor that matches `T` | what `T` yields for the nearest one |
@@ -192,6 +194,7 @@
 
 mod access;
 mod aligned_stores;
+mod batches;
 pub(crate) mod cache;
 mod chunk;
 mod chunks;
@@ -199,6 +202,7 @@ mod combinations;
 mod driver;
 mod dynamic_query;
 mod dynamic_row;
+mod entity_term;
 mod fetch;
 mod filter;
 mod filtered;
@@ -206,6 +210,7 @@ mod first_of;
 mod flat_chunk;
 mod iter;
 mod lookup;
+mod many;
 mod mismatch;
 mod other_rows;
 mod parallel;
@@ -218,6 +223,7 @@ mod query_set;
 mod row_ranges;
 mod row_terms;
 mod single_error;
+mod sorted;
 mod sparse_iter;
 mod state;
 mod system_matches;
@@ -228,6 +234,7 @@ mod tuples;
 mod usage;
 mod visited_row;
 mod watched;
+mod with_table;
 mod world_queries;
 
 #[doc(hidden)]
@@ -235,6 +242,7 @@ pub use access::RowConditions;
 pub use access::{Access, AliasError};
 #[doc(hidden)]
 pub use aligned_stores::AlignedStores;
+pub use batches::Batches;
 pub use chunk::{ChunkFilter, ChunkQueryData};
 pub use chunks::Chunks;
 pub use combinations::Combinations;
@@ -261,6 +269,7 @@ pub use query_set::QuerySet;
 pub use row_terms::KeyFetch;
 pub use row_terms::{AllRows, ExtraRows, Keys, MainRows};
 pub use single_error::SingleError;
+pub use sorted::Sorted;
 pub use state::QueryState;
 #[doc(hidden)]
 pub use system_matches::SystemMatches;
@@ -277,6 +286,7 @@ pub use visited_row::{ColumnPtr, ItemRef, ItemRow, ItemRows, VisitedRow, WorldVi
 pub(crate) use watched::ObservedQuery;
 #[doc(hidden)]
 pub use watched::Watched;
+pub use with_table::{TableColumns, WithTable};
 
 #[doc(hidden)]
 pub use crate::journal::PastRow;

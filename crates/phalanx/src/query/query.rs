@@ -56,7 +56,7 @@ use std::borrow::Cow;
 #[doc(alias = "view")]
 #[doc(alias = "View")]
 pub struct Query<'w, 's, D: QueryData, F: QueryFilter = ()> {
-    world: &'w World,
+    pub(super) world: &'w World,
     /// What was found. Without it, tables are matched on the way.
     matches: Option<&'s MatchesOf<D, F>>,
 }
@@ -94,7 +94,7 @@ impl<'w, 's, D: QueryData, F: QueryFilter> Query<'w, 's, D, F> {
     }
 
     #[inline(always)]
-    fn state(&self) -> StateRef<'s, (D::State, F::State)> {
+    pub(super) fn state(&self) -> StateRef<'s, (D::State, F::State)> {
         match self.matches {
             Some(matches) => StateRef::Kept(matches.state()),
             None => StateRef::Own(state_of::<Filtered<D, F>>(self.world)),
@@ -193,7 +193,8 @@ impl<'w, 's, D: QueryData, F: QueryFilter> Query<'w, 's, D, F> {
 
     /// Returns an iterator over the tables, with their rows as slices of equal length.
     ///
-    /// The compiler can vectorise loops over the slices.
+    /// The compiler can vectorise loops over the slices. With the term [`WithTable`](super::WithTable), other columns of each
+    /// table can be read, too.
     ///
     /// ```
     /// use phalanx::{Component, World};
@@ -226,7 +227,6 @@ impl<'w, 's, D: QueryData, F: QueryFilter> Query<'w, 's, D, F> {
     /// ```
     ///
     /// For these, [`for_each`](Query::for_each) is as fast if one pool holds all that is asked for.
-    #[doc(alias = "iter_batched")]
     #[doc(alias = "tables")]
     #[inline]
     pub fn chunks(self) -> Chunks<'w, 's, D, F>
@@ -368,6 +368,7 @@ impl<'w, 's, D: QueryData, F: QueryFilter> Query<'w, 's, D, F> {
     /// An entity that is not alive or does not match is an error in its place; `flatten` leaves errors out. For data that
     /// write there is [`for_each_many`](Query::for_each_many).
     #[doc(alias = "get_many")]
+    #[doc(alias = "get_many_unique")]
     pub fn iter_many<I>(
         &self,
         entities: I,

@@ -1,7 +1,10 @@
 //! What a query asks for.
 #![allow(unsafe_code)]
 
-use super::{Access, AlignedStores, Candidate, ItemRef, ItemRow, ItemRows, Mismatch, TableRef, VisitedRow, Watched};
+use super::{
+    Access, AlignedStores, Candidate, ItemRef, ItemRow, ItemRows, Mismatch, RowConditions, TableRef, VisitedRow,
+    Watched,
+};
 use crate::change_detection::RunTicks;
 use crate::component::{ComponentId, Components};
 use crate::journal::PastRow;
@@ -92,6 +95,14 @@ pub unsafe trait QueryData {
     /// Adds the components that are touched.
     #[doc(hidden)]
     fn access(access: &mut Access);
+
+    /// Adds what is certain of the rows of every table that matches.
+    ///
+    /// # Safety
+    ///
+    /// `rows` is about data that match no table that these do not match.
+    #[doc(hidden)]
+    unsafe fn conditions(_rows: &mut RowConditions) {}
 
     /// Returns `true` if a table with this signature has every required component that is stored in tables.
     #[doc(hidden)]

@@ -78,7 +78,8 @@ macro_rules! query_set {
                 // one of these holds:
                 // - Neither writes what the other touches.
                 // - The filter of one has `With<T>` and that of the other `Without<T>`, each by itself or as a member of a
-                //   tuple, so that no row passes both. A table component `T` is in the signature of a row's table or is not,
+                //   tuple, so that no row passes both. In a dense query a term of a table component `T` counts as `With<T>`,
+                //   because items are made only of tables that match. A table component `T` is in the signature of a row's table or is not,
                 //   and all rows of that table are visited by one query at most. A sparse component `T` is in a store under
                 //   the slot of a row or is not, and that row is visited by one query at most. Neither can change, because
                 //   the world is borrowed and queries insert and remove nothing. A query makes an item of a row only after

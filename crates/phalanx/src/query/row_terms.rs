@@ -92,7 +92,7 @@ row_terms! {
 }
 
 #[inline(always)]
-fn owner_at(world: &World, row: VisitedRow) -> Entity {
+pub(super) fn owner_at(world: &World, row: VisitedRow) -> Entity {
     world.storage.owner_of(row.key(world))
 }
 
@@ -112,11 +112,11 @@ fn key_at(world: &World, row: VisitedRow) -> Key {
 }
 
 impl ColumnPtr<Entity> {
-    fn of_table(table: &Table) -> Self {
+    pub(super) fn of_table(table: &Table) -> Self {
         ColumnPtr::new(table.entities())
     }
 
-    fn of_stores(stores: &AlignedStores<'_>) -> Option<Self> {
+    pub(super) fn of_stores(stores: &AlignedStores<'_>) -> Option<Self> {
         stores.keys.filter(|_| !stores.extra)
     }
 }

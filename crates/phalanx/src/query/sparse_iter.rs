@@ -314,6 +314,44 @@ impl<'w, 's, Q: QueryData> SparseIter<'w, 's, Q> {
         }
     }
 
+    /// Splits off the next `size` positions at most, of one table if tables are the driver. In a linear store, `size` is
+    /// rounded up to a multiple of 64.
+    pub(super) fn split(&mut self, state: &Q::State, size: usize) -> Option<Self> {
+        let world = self.world;
+        let (source, max_len) = match &mut self.source {
+            Source::Tables { list, table, slots, row } => {
+                while *row == slots.len() {
+                    let next = match list {
+                        Some(list) => *list.next()?,
+                        None => next_table::<Q>(world, state, *table)?,
+                    };
+                    (*table, *slots, *row) = (Some(next), world.storage.tables[next as usize].slots(), 0);
+                }
+                let (first, end) = (*row, slots.len().min(row.saturating_add(size)));
+                *row = end;
+                (Source::Tables { list: Some([].iter()), table: *table, slots: &slots[..end], row: first }, end - first)
+            }
+            Source::Keys { keys, next, far } => {
+                let (first, end) = (*next, keys.len().min(next.saturating_add(size)));
+                *next = end;
+                (Source::Keys { keys: &keys[..end], next: first, far: *far }, end - first)
+            }
+            Source::Holed { pool, next, end, skips_rows } => {
+                let (first, last) = (*next, (*end).min(next.saturating_add(u32::try_from(size).unwrap_or(u32::MAX))));
+                *next = last;
+                (Source::Holed { pool, next: first, end: last, skips_rows: *skips_rows }, (last - first) as usize)
+            }
+            Source::Linear { stores, next, end, skips_rows, fetch, .. } => {
+                let (first, last) = (*next, (*end).min(next.saturating_add(size.div_ceil(64))));
+                *next = last;
+                let (stores, skips_rows, fetch) = (*stores, *skips_rows, *fetch);
+                (Source::Linear { stores, next: first, end: last, bits: 0, skips_rows, fetch }, (last - first) * 64)
+            }
+            Source::Nothing => return None,
+        };
+        (max_len > 0).then(|| SparseIter { world, view: self.view, source, max_len: max_len.min(self.max_len) })
+    }
+
     /// Returns an iterator over some [positions](SparseIter::positions), of an iterator that has not been advanced.
     ///
     /// # Safety

@@ -3,7 +3,7 @@
 
 use super::{
     Access, AlignedStores, Candidate, ComponentFetch, ItemRef, ItemRow, ItemRows, Mismatch, QueryData,
-    ReadOnlyQueryData, TableRef, VisitedRow, Watched,
+    ReadOnlyQueryData, RowConditions, TableRef, VisitedRow, Watched,
 };
 use crate::change_detection::{RunTicks, Track, set_column_tick as set_lane_tick};
 use crate::component::{Component, ComponentId, Components};
@@ -60,6 +60,12 @@ macro_rules! component_terms {
 
             fn access(access: &mut Access) {
                 access.touch::<C>($writes);
+            }
+
+            unsafe fn conditions(rows: &mut RowConditions) {
+                if Self::IS_DENSE {
+                    rows.require::<C>();
+                }
             }
 
             fn matches(state: &ComponentState, signature: &Signature) -> bool {

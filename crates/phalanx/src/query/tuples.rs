@@ -3,8 +3,8 @@
 
 use super::filter::members;
 use super::{
-    Access, AlignedStores, Candidate, ItemRef, ItemRow, ItemRows, Mismatch, Or, QueryData, ReadOnlyQueryData, TableRef,
-    VisitedRow, Watched,
+    Access, AlignedStores, Candidate, ItemRef, ItemRow, ItemRows, Mismatch, Or, QueryData, ReadOnlyQueryData,
+    RowConditions, TableRef, VisitedRow, Watched,
 };
 use crate::change_detection::RunTicks;
 use crate::component::{ComponentId, Components};
@@ -26,6 +26,11 @@ macro_rules! tuple_query {
             type View = ($($name::View,)*);
             const IS_DENSE: bool = true $(&& $name::IS_DENSE)*;
             const NEEDS_LOCATION: bool = false $(|| $name::NEEDS_LOCATION)*;
+
+            unsafe fn conditions(rows: &mut RowConditions) {
+                // SAFETY: a table that matches the tuple matches every member; the rest by the caller's contract.
+                unsafe { $($name::conditions(rows);)* }
+            }
 
             fn matches(($($name,)*): &Self::State, signature: &Signature) -> bool {
                 true $(&& <$name as QueryData>::matches($name, signature))*

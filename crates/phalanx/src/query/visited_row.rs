@@ -165,6 +165,29 @@ impl WorldView {
         // SAFETY: a row is passed only with views of its world, while that is borrowed, by the contract of `VisitedRow`.
         unsafe { self.0.as_ref() }
     }
+
+    /// Returns the world of a row of which an item is made.
+    #[inline(always)]
+    pub(super) fn of_item<'w>(self, _: ItemRef<'w>) -> &'w World {
+        // SAFETY: a row is passed only with views of its world, and that is borrowed for `'w`, by the contracts of
+        // `VisitedRow` and `ItemRef`.
+        unsafe { self.0.as_ref() }
+    }
+
+    /// Returns the world of a row of a fetch.
+    #[inline(always)]
+    pub(super) fn of_row<'w>(self, _: ItemRow<'w>) -> &'w World {
+        // SAFETY: a row is passed only with a fetch of its world, and that is borrowed for `'w`, by the contract of `ItemRow`.
+        unsafe { self.0.as_ref() }
+    }
+
+    /// Returns the world of the rows of a fetch.
+    #[inline(always)]
+    pub(super) fn of_rows<'w>(self, _: ItemRows<'w>) -> &'w World {
+        // SAFETY: rows are passed only with a fetch of their world, and that is borrowed for `'w`, by the contract of
+        // `ItemRows`.
+        unsafe { self.0.as_ref() }
+    }
 }
 
 /// A row of which an item is made.

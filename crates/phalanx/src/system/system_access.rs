@@ -137,6 +137,12 @@ impl SystemAccess {
         {
             self.refuse(first, param, Conflict::Component(component));
         }
+        let mut written = self.resources.iter().enumerate().filter(|(at, _)| self.is_used_together(1, *at));
+        if access.reads_world()
+            && let Some((_, touch)) = written.find(|(_, touch)| touch.writes)
+        {
+            self.refuse(touch.param, param, Conflict::Resource(touch.name));
+        }
         self.tracks_changes |= Filtered::<D, F>::TRACKS_CHANGES;
         self.queries.push((access, param));
     }
@@ -149,7 +155,10 @@ impl SystemAccess {
         if let Some(other) = other {
             self.refuse(other.param, param, Conflict::Resource(touch.name));
         }
-        if let Some((WorldAccess::Shared, first)) = self.world
+        let mut queries = self.queries.iter().enumerate().filter(|(at, _)| self.is_used_together(0, *at));
+        let reader = queries.find(|(_, (access, _))| access.reads_world()).map(|(_, (_, param))| *param);
+        let shared = self.world.filter(|(access, _)| *access == WorldAccess::Shared).map(|(_, param)| param);
+        if let Some(first) = shared.or(reader)
             && writes
         {
             self.refuse(first, param, Conflict::Resource(touch.name));
@@ -245,9 +254,11 @@ impl SystemAccess {
         };
     }
 
-    /// Returns how the system touches the world as a whole, if it does.
+    /// Returns how the system touches the world as a whole, if it does. A query with the term
+    /// [`EntityRef`](crate::EntityRef) touches it like a parameter `&World`.
     pub fn world(&self) -> Option<WorldAccess> {
-        self.world.map(|(access, _)| access)
+        let reads = || self.queries.iter().any(|(access, _)| access.reads_world());
+        self.world.map(|(access, _)| access).or_else(|| reads().then_some(WorldAccess::Shared))
     }
 
     /// Returns `true` if the system has a parameter `&mut World`.
@@ -297,7 +308,8 @@ impl SystemAccess {
         }
         // A shared world can reserve entities, so that two such systems have an order too.
         let writes = |access: &SystemAccess| access.commands || access.keys().any(|(_, writes, _)| writes);
-        if self.world.is_some() && (later.world.is_some() || writes(later)) || later.world.is_some() && writes(self) {
+        let [own, other] = [self.world().is_some(), later.world().is_some()];
+        if own && (other || writes(later)) || other && writes(self) {
             return Some(Conflict::World);
         }
         let component =

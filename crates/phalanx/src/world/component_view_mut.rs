@@ -3,12 +3,15 @@
 
 use super::World;
 use super::get::{Mut, Ref};
+use super::slot_batch::remove_each;
+use crate::alloc::try_reserve;
 use crate::bundle::Bundle;
 use crate::bundle_info::EdgeKey;
 use crate::component::Component;
 use crate::error::{ComponentError, NoSuchEntity, StructuralError, infallible, require_alive};
 use crate::layout::ComponentRef;
 use crate::query::{AllRows, With};
+use crate::rows::Row;
 use crate::sparse::{FastInsert, has_fast_path};
 use core::fmt;
 use core::marker::PhantomData;
@@ -289,6 +292,47 @@ impl<C: Component> ComponentViewMut<'_, C> {
         self.world.edge(self.bundle_id, from.table, false)?;
         // SAFETY: the entity is at `from` and has the component, which is the bundle of that number.
         unsafe { self.world.take_along(entity, from, self.bundle_id).map(Some) }
+    }
+
+    /// Removes the component from the rows for whose value a closure returns `false`, and drops those values. Returns their
+    /// number.
+    ///
+    /// The closure is called with the entity and the value of every row, main or [extra](crate::Key), in the
+    /// [order](crate::query#order) of queries. Rows are changed after that. If the closure panics, nothing has changed.
+    ///
+    /// ```
+    /// use phalanx::{Component, World};
+    ///
+    /// #[derive(Component)]
+    /// struct Burning(u32);
+    ///
+    /// let mut world = World::new();
+    /// world.spawn_batch((0..4).map(Burning));
+    /// assert_eq!(world.component_mut::<Burning>().retain(|_, burning| burning.0 > 0), 1);
+    /// assert_eq!((world.query::<&Burning>().len(), world.len()), (3, 4));
+    /// ```
+    #[doc(alias = "erase_if")]
+    #[track_caller]
+    pub fn retain(&mut self, keep: impl FnMut(Entity, Ref<'_, C>) -> bool) -> usize {
+        infallible(self.try_retain(keep))
+    }
+
+    /// Removes the component from some rows, like [`retain`](ComponentViewMut::retain), but returns an error if allocation
+    /// fails.
+    ///
+    /// # Errors
+    ///
+    /// [`StructuralError::Alloc`] if allocation fails. Nothing has changed.
+    pub fn try_retain(&mut self, mut keep: impl FnMut(Entity, Ref<'_, C>) -> bool) -> Result<usize, StructuralError> {
+        self.world.storage.flush()?;
+        let mut removed = Vec::new();
+        for (Row(slot), entity, value) in self.world.query::<(Row, Entity, &C)>() {
+            if !keep(entity, value) {
+                try_reserve(&mut removed, 1)?;
+                removed.push(slot);
+            }
+        }
+        self.slow_path(|view| remove_each(view.world, view.bundle_id, removed))
     }
 
     /// Removes the component from every row, main or [extra](crate::Key), and drops its values. Returns their number.

@@ -1,11 +1,13 @@
 //! Despawns entities and removes extra rows.
 #![allow(unsafe_code)]
 
+use super::insert_where::passing_slots;
 use super::{Location, RowId, World};
 use crate::alloc::{try_vec, unwrap_alloc};
 use crate::error::{NoSuchEntity, RelationError, RowError, StructuralError, infallible, panic_change, require_alive};
 use crate::mutation::despawn_set::DespawnSet;
 use crate::mutation::{InPlace, RemovedRows, Reserved};
+use crate::query::QueryFilter;
 use crate::rows::Row;
 use crate::signal::dispatch_catch;
 use phalanx_store::Entity;
@@ -102,6 +104,48 @@ impl World {
             Err(StructuralError::NoSuchEntity(_) | StructuralError::Relation(_)) => count,
             Err(error) => panic_change(error),
         })
+    }
+
+    /// Despawns all entities that pass a filter, in the order of their tables and rows. Returns the number of those that passed
+    /// and were despawned.
+    ///
+    /// All rows are removed before the first value is dropped. As in [`despawn_batch`](World::despawn_batch), entities that were
+    /// despawned with another one do not count, and an entity that a [relation](crate::relation) refuses to despawn is skipped. With
+    /// a filter that asks for [extra rows](crate::query#extra-rows), an entity passes if one of its rows does.
+    ///
+    /// ```
+    /// use phalanx::{Component, With, Without, World};
+    ///
+    /// #[derive(Component)]
+    /// struct Bullet;
+    /// #[derive(Component)]
+    /// struct Flying;
+    ///
+    /// let mut world = World::new();
+    /// let flying = world.spawn((Bullet, Flying));
+    /// world.spawn_batch((0..5).map(|_| Bullet));
+    /// assert_eq!(world.despawn_where::<(With<Bullet>, Without<Flying>)>(), 5);
+    /// assert!(world.iter().eq([flying]));
+    /// ```
+    ///
+    /// Entities that a closure selects are despawned by [`despawn_batch`](World::despawn_batch), with a list of them.
+    #[doc(alias = "retain")]
+    #[doc(alias = "despawn_filtered")]
+    #[track_caller]
+    pub fn despawn_where<F: QueryFilter>(&mut self) -> usize {
+        infallible(self.try_despawn_where::<F>())
+    }
+
+    /// Despawns entities, like [`despawn_where`](World::despawn_where), but returns an error if allocation fails.
+    ///
+    /// # Errors
+    ///
+    /// [`StructuralError::Alloc`] if allocation fails. Nothing has changed.
+    pub fn try_despawn_where<F: QueryFilter>(&mut self) -> Result<usize, StructuralError> {
+        self.storage.flush()?;
+        let mut entities = passing_slots::<F>(self)?;
+        entities.iter_mut().for_each(|slot| *slot = self.storage.owner_of(*slot));
+        self.despawn_all(&entities, Despawns::Many)
     }
 
     /// Despawns all entities. Tables, components and resources stay.

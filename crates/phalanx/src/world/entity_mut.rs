@@ -125,6 +125,55 @@ impl EntityMut<'_> {
         self.world.try_remove::<B>(self.entity)
     }
 
+    /// Removes all components but those of `B`, in one archetype move, and drops them. Returns `true` if at least one was
+    /// removed.
+    ///
+    /// The entity does not need to have the components of `B`. Its links and its [extra rows](crate::Key) stay.
+    ///
+    /// ```
+    /// use phalanx::{Component, World};
+    ///
+    /// #[derive(Component)]
+    /// struct Name(&'static str);
+    /// #[derive(Component)]
+    /// struct Health(u32);
+    /// #[derive(Component)]
+    /// struct Armour(u32);
+    ///
+    /// let mut world = World::new();
+    /// let e = world.spawn((Name("Ann"), Health(3), Armour(2)));
+    /// assert!(world.entity_mut(e)?.retain::<Name>());
+    /// assert!(world.has::<Name>(e) && !world.has::<Health>(e) && !world.has::<Armour>(e));
+    /// assert!(world.entity_mut(e)?.retain::<()>(), "everything");
+    /// # Ok::<(), phalanx::NoSuchEntity>(())
+    /// ```
+    #[doc(alias = "clear")]
+    #[track_caller]
+    pub fn retain<B: Bundle>(&mut self) -> bool {
+        infallible(self.try_retain::<B>())
+    }
+
+    /// Removes all other components, like [`retain`](EntityMut::retain), but returns an error if allocation fails.
+    ///
+    /// # Errors
+    ///
+    /// [`StructuralError::Alloc`] if allocation fails. Nothing has changed.
+    pub fn try_retain<B: Bundle>(&mut self) -> Result<bool, StructuralError> {
+        let storage = &mut self.world.storage;
+        storage.flush()?;
+        let at = storage.try_location(self.entity)?;
+        let mut kept = try_vec(B::LEN)?;
+        B::known_ids(&storage.components, &mut kept);
+        let others = || {
+            let columns = storage.tables[at.table as usize].columns.iter().map(|column| column.id);
+            let sparse = storage.sparse.storages_of(self.entity.index()).map(|sparse| sparse.id);
+            columns.chain(sparse).filter(|id| !kept.contains(id))
+        };
+        let mut ids = try_vec(others().count())?;
+        ids.extend(others());
+        self.try_remove_by_ids(&ids)
+    }
+
     /// Removes the components of `B` and returns them, like [`World::take`].
     ///
     /// # Errors

@@ -10,6 +10,32 @@ use core::ptr::NonNull;
 use phalanx_store::Entity;
 
 /// An entity of a shared world: [`World::entity`].
+///
+/// It is also a term of [queries](crate::query), for code that does not know in advance which components it reads:
+///
+/// ```
+/// use phalanx::{Component, EntityRef, With, World};
+///
+/// #[derive(Component)]
+/// struct Selected;
+/// #[derive(Component)]
+/// struct Name(&'static str);
+///
+/// let mut world = World::new();
+/// world.spawn((Selected, Name("Ann")));
+/// world.spawn(Selected);
+/// let names: Vec<_> = world
+///     .query_filtered::<EntityRef, With<Selected>>()
+///     .iter()
+///     .map(|entity| entity.get::<Name>().map_or("?", |name| name.0))
+///     .collect();
+/// assert_eq!(names, ["Ann", "?"]);
+/// ```
+///
+/// As a term it reads the whole world. So no term beside it and no other query of
+/// [`queries_mut`](World::queries_mut) may write. A system with such a query may not write resources either. In a query that
+/// visits [extra rows](crate::Key), it is the entity that owns the row.
+#[doc(alias = "FilteredEntityRef")]
 #[derive(Clone, Copy)]
 pub struct EntityRef<'w> {
     pub(crate) world: &'w World,

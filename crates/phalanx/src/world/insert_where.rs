@@ -10,16 +10,14 @@
 //! tests sparse components.
 #![allow(unsafe_code)]
 
+use super::slot_batch::{insert_each, remove_each};
 use super::{Location, World};
 use crate::alloc::{try_reserve, try_vec};
 use crate::bundle::{Bundle, BundleGuard, BundlePtr};
 use crate::component::ComponentId;
 use crate::error::{StructuralError, infallible};
 use crate::mutation::Reserved;
-use crate::mutation::stash::{DropStash, Stash};
 use crate::query::{Candidate, QueryFilter, TableRef};
-use crate::signal::{apply_deferred, dispatch_catch};
-use crate::sparse::SparseInserts;
 use crate::storage::Storage;
 use crate::storage::table::Column;
 use core::marker::PhantomData;
@@ -68,8 +66,14 @@ impl World {
         self.storage.flush()?;
         if B::SPARSE > 0 || !F::IS_ARCHETYPAL || !self.storage.allows_bulk() {
             let slots = passing_slots::<F>(self)?;
+            let mut fresh = try_vec::<B>(slots.len())?;
+            fresh.extend((1..slots.len()).map(|_| bundle.clone()));
+            if !slots.is_empty() {
+                fresh.push(bundle);
+            }
+            let count = slots.len();
             // SAFETY: the number is that of the bundle.
-            return unsafe { insert_each(self, bundle_id, slots, bundle) };
+            return unsafe { insert_each(self, bundle_id, slots, fresh) }.map(|()| count);
         }
         let (sources, count) = passing_tables::<F>(self)?;
         if count == 0 {
@@ -202,7 +206,7 @@ fn passing_tables<F: QueryFilter>(world: &World) -> Result<(Vec<u32>, usize), St
 }
 
 /// Returns the slots that pass a filter, in the order of their tables and rows.
-fn passing_slots<F: QueryFilter>(world: &World) -> Result<Vec<Entity>, StructuralError> {
+pub(super) fn passing_slots<F: QueryFilter>(world: &World) -> Result<Vec<Entity>, StructuralError> {
     let (mut filter, (sources, count)) = (F::state(&world.storage.components), passing_tables::<F>(world)?);
     F::set_ticks(&mut filter, world.storage.run_ticks());
     let mut slots = try_vec(count)?;
@@ -213,111 +217,6 @@ fn passing_slots<F: QueryFilter>(world: &World) -> Result<Vec<Entity>, Structura
         }
     }
     Ok(slots)
-}
-
-/// Inserts clones of a bundle into live slots, one by one. Everything is reserved before the first, and old values are dropped
-/// after the last.
-///
-/// # Safety
-///
-/// The number is that of the bundle.
-unsafe fn insert_each<B: Bundle + Clone>(
-    world: &mut World,
-    bundle_id: usize,
-    slots: Vec<Entity>,
-    bundle: B,
-) -> Result<usize, StructuralError> {
-    if slots.is_empty() {
-        return Ok(0);
-    }
-    let mut stash = Stash::default();
-    let mut fresh = try_vec::<B>(slots.len())?;
-    fresh.extend((1..slots.len()).map(|_| bundle.clone()));
-    fresh.push(bundle);
-    reserve_each(world, bundle_id, &slots, true, &mut stash)?;
-    world.storage.begin_linked_entries();
-    // Displaced values are dropped also if splitting a value panics.
-    let mut ending = DropStash::new(&mut stash);
-    for (&slot, value) in slots.iter().zip(fresh) {
-        let from = world.storage.try_location(slot)?;
-        let edge = world.bundles.edge(bundle_id, from.table, true);
-        // SAFETY: the slot is at `from`, its edge for this bundle exists, and everything is reserved.
-        unsafe {
-            world.storage.move_row_with(Reserved::new(), slot, from, edge, |ptr| value.write(ptr), ending.stash())
-        };
-    }
-    world.storage.sparse.release_pages();
-    finish_each(world, ending);
-    Ok(slots.len())
-}
-
-/// Removes a bundle from live slots, like [`insert_each`]. Returns the number of slots that had any of its components.
-fn remove_each(world: &mut World, bundle_id: usize, slots: Vec<Entity>) -> Result<usize, StructuralError> {
-    let (mut stash, mut count) = (Stash::default(), 0);
-    reserve_each(world, bundle_id, &slots, false, &mut stash)?;
-    world.storage.begin_linked_entries();
-    for slot in slots {
-        let from = world.storage.try_location(slot)?;
-        let edge = world.bundles.edge(bundle_id, from.table, false);
-        let has = |number: &u32| world.storage.sparse.get(*number).row(slot.index()).is_some();
-        count += usize::from(edge.target != from.table || edge.sparse_removes.iter().any(has));
-        // SAFETY: the slot is at `from`, its edge for this bundle exists, and everything is reserved.
-        unsafe { world.storage.move_row_with(Reserved::new(), slot, from, edge, |_| (), &mut stash) };
-    }
-    world.storage.sparse.release_pages();
-    finish_each(world, DropStash::new(&mut stash));
-    Ok(count)
-}
-
-/// Dispatches the changes of a batch, and drops the displaced values.
-fn finish_each(world: &mut World, mut ending: DropStash<'_>) {
-    world.storage.link_entries();
-    dispatch_catch!(world).resume();
-    ending.run();
-    drop(ending);
-    apply_deferred(world);
-}
-
-/// Reserves everything that moving these slots along the edges of a bundle needs.
-fn reserve_each(
-    world: &mut World,
-    bundle_id: usize,
-    slots: &[Entity],
-    insert: bool,
-    stash: &mut Stash,
-) -> Result<(), StructuralError> {
-    for slot in slots {
-        world.edge(bundle_id, world.storage.try_location(*slot)?.table, insert)?;
-    }
-    stash.begin();
-    let World { bundles, storage, .. } = world;
-    let mut entries = 0;
-    let (mut sparse_inserts, mut needs) = (SparseInserts::new(), try_vec::<(u32, u32)>(storage.tables.len())?);
-    needs.resize(storage.tables.len(), (0, 0));
-    for slot in slots {
-        let source = storage.try_location(*slot)?.table;
-        let edge = bundles.edge(bundle_id, source, insert);
-        storage.expect_move(slot.index(), edge, &mut sparse_inserts, stash)?;
-        entries += storage.entries_of_edge(edge);
-        let (rows, spare) = &mut needs[edge.target as usize];
-        match edge.target == source {
-            // A value that replaces another is written beyond the last row first.
-            true => *spare = 1,
-            false => *rows = rows.checked_add(1).ok_or(AllocError::CapacityOverflow)?,
-        }
-    }
-    for (table, (rows, spare)) in (0..).zip(needs) {
-        storage.reserve_table(table, rows.checked_add(spare).ok_or(AllocError::CapacityOverflow)?)?;
-    }
-    storage.reserve_linked_entries(entries)?;
-    stash.try_reserve()?;
-    // Values may move, even if one of several storages cannot grow.
-    storage.restructured();
-    let reserved = storage.sparse.try_reserve_all(&sparse_inserts);
-    if reserved.is_err() {
-        storage.sparse.release_pages();
-    }
-    Ok(reserved?)
 }
 
 /// Reserves capacity for the rows of the sources in the tables that the edges of a bundle lead to.

@@ -161,6 +161,7 @@ impl Storage {
             ComponentError::ExcludedComponent { component, .. } => RowError::ExcludedComponent { key, component },
             ComponentError::UnchangedComponent { component, .. } => RowError::UnchangedComponent { key, component },
             ComponentError::DuplicateEntity { .. } | ComponentError::NoSuchEntity(_) => RowError::Stale { row },
+            ComponentError::Alloc(error) => RowError::Alloc(error),
         }
     }
 }

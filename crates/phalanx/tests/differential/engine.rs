@@ -6,9 +6,10 @@
 //! too, a panic of a destructor or of a listener means that the operation stands.
 
 use super::kinds::{
-    Heard, KINDS, ListenerPanicked, NAMES, PILES, Pile, add, keep, listen, read, read_row, register, replace,
+    Heard, KINDS, ListenerPanicked, NAMES, PILES, Pile, add, keep, listen, prepare, read, read_row, register, replace,
+    retain,
 };
-use super::squads::{SEARCHES, SQUADS, removal, reorder};
+use super::squads::{CULLS, SEARCHES, SQUADS, removal, reorder};
 use phalanx::store::Entity;
 use phalanx::{BundleBuilder, CommandBuffer, CommandError, Key, Role, RowError, StructuralError, World};
 use phalanx_testkit::{Site, Tally, catch, fail_nth, quiet_panics};
@@ -210,7 +211,7 @@ impl<'t> Engine<'t> {
 
     fn step(&mut self, input: &mut Input<'_>) {
         let (tally, key) = (self.tally, self.fresh_key());
-        let op = input.below(27);
+        let op = input.below(32);
         let pile = &PILES[input.below(PILES.len())];
         let who = self.who(input);
         let mut with = [None; KINDS];
@@ -285,7 +286,52 @@ impl<'t> Engine<'t> {
                 let choice = input.below(5);
                 reorder(&mut self.world, choice);
             }
+            (27, _) => self.batch(input, pile),
+            (28, _) => {
+                let (kind, parity) = (input.below(KINDS), input.below(2) as u32);
+                prepare(&mut self.world, kind);
+                let bags = || self.model.entities.values().chain(self.model.rows.values());
+                let removed = bags().filter(|bag| bag[kind].is_some_and(|value| value % 2 != parity)).count();
+                let (done, count) = self.all_or_nothing(input, true, |world| retain(world, tally, kind, parity));
+                assert!(count.is_none_or(|count| count == removed));
+                if done {
+                    for bag in self.model.entities.values_mut().chain(self.model.rows.values_mut()) {
+                        bag[kind] = bag[kind].filter(|value| value % 2 == parity);
+                    }
+                }
+            }
+            (29, _) if input.byte() < 64 => {
+                let cull = &CULLS[input.below(CULLS.len())];
+                let main =
+                    self.model.entities.iter().filter(|(_, bag)| (cull.finds)(&bag[..])).map(|(entity, _)| *entity);
+                let rows = self.model.rows.iter().filter(|(_, bag)| cull.extra && (cull.finds)(&bag[..]));
+                let found: BTreeSet<Entity> = main.chain(rows.map(|((owner, _), _)| *owner)).collect();
+                let (done, count) = self.all_or_nothing(input, true, cull.run);
+                assert!(count.is_none_or(|count| count == found.len()));
+                if done {
+                    found.into_iter().for_each(|entity| assert!(self.model.end(entity)));
+                }
+            }
             (_, None) => {}
+            (29..31, Some(e)) => {
+                let alive = self.model.entities.contains_key(&e);
+                if self.all_or_nothing(input, alive, |world| (pile.insert_new)(world, tally, e, key)).0 {
+                    let bag = self.model.entities.get_mut(&e).unwrap();
+                    pile.kinds.iter().for_each(|kind| bag[*kind] = bag[*kind].or(with[*kind]));
+                }
+            }
+            (31, Some(e)) => {
+                let Some(to) = self.who(input) else { return };
+                let bag = self.model.entities.get(&e);
+                let has_all = bag.is_some_and(|bag| pile.kinds.iter().all(|kind| bag[*kind].is_some()));
+                let valid = has_all && self.model.entities.contains_key(&to);
+                let moved = bag.copied();
+                if self.all_or_nothing(input, valid, |world| (pile.move_to)(world, e, to)).0 {
+                    rob(self.model.entities.get_mut(&e).unwrap(), pile.kinds);
+                    let bag = self.model.entities.get_mut(&to).unwrap();
+                    pile.kinds.iter().for_each(|kind| bag[*kind] = moved.unwrap()[*kind]);
+                }
+            }
             (5..9, Some(e)) => {
                 let alive = self.model.entities.contains_key(&e);
                 let run = if op == 8 { pile.insert_with } else { pile.insert };
@@ -372,6 +418,21 @@ impl<'t> Engine<'t> {
                 }
             }
             (_, Some(_)) => self.commands(input),
+        }
+    }
+
+    /// Bundles for several entities, which may repeat or be dead.
+    fn batch(&mut self, input: &mut Input<'_>, pile: &'static Pile) {
+        let mut pairs = Vec::new();
+        for _ in 0..input.below(6) {
+            let key = self.fresh_key();
+            pairs.extend(self.who(input).map(|entity| (entity, key)));
+        }
+        let (tally, valid) = (self.tally, pairs.iter().all(|(entity, _)| self.model.entities.contains_key(entity)));
+        if self.all_or_nothing(input, valid, |world| (pile.insert_batch)(world, tally, &pairs)).0 {
+            for (entity, key) in pairs {
+                give(self.model.entities.get_mut(&entity).unwrap(), pile, key);
+            }
         }
     }
 

@@ -1,5 +1,6 @@
 //! The components of the differential test: every layout, with destructors and without.
 
+use phalanx::query::Ref;
 use phalanx::store::Entity;
 use phalanx::{Bundle, BundleBuilder, CommandBuffer, Component, Key, RowError, StructuralError, World};
 use phalanx_testkit::{Counted, Tally};
@@ -15,6 +16,8 @@ pub(crate) trait Kind: Component {
     fn read(world: &World, entity: Entity) -> Option<u32>;
     fn read_row(world: &World, key: Key) -> Option<u32>;
     fn key(self) -> u32;
+    /// What is left of the key of a value that is there.
+    fn see(value: Ref<'_, Self>) -> u32;
 }
 
 macro_rules! kinds {
@@ -55,6 +58,22 @@ macro_rules! kinds {
             })*
         }
 
+        /// Finds what the operations below need in advance, because it cannot fail.
+        pub(crate) fn prepare(world: &mut World, number: usize) {
+            match number { $($number => drop(world.component_mut::<$name>()),)* _ => unreachable!() }
+        }
+
+        /// Keeps the components of a kind whose keys have this parity.
+        pub(crate) fn retain(world: &mut World, tally: &Tally, number: usize, parity: u32) -> Result<usize, StructuralError> {
+            match number {
+                $($number => world.component_mut::<$name>().try_retain(|_, value| {
+                    tally.callback();
+                    $name::see(value) % 2 == parity
+                }),)*
+                _ => unreachable!(),
+            }
+        }
+
         pub(crate) fn replace(world: &mut World, entity: Entity, tally: &Tally, number: usize, key: u32) -> Option<u32> {
             match number {
                 $($number => world.replace(entity, $name::make(tally, key)).ok().map(|old| Kind::key(old)),)*
@@ -73,6 +92,7 @@ macro_rules! kinds {
             fn read(world: &World, entity: Entity) -> Option<u32> { world.get::<$name>(entity).ok().map(|v| v.0.key()) }
             fn read_row(world: &World, key: Key) -> Option<u32> { world.row(key).and_then(|row| row.get::<$name>()).ok().map(|v| v.0.key()) }
             fn key(self) -> u32 { self.0.key() }
+            fn see(value: Ref<'_, Self>) -> u32 { value.0.key() }
         }
     };
     (@one $number:literal $name:ident $layout:literal plain $int:ty) => {
@@ -86,6 +106,7 @@ macro_rules! kinds {
             fn read(world: &World, entity: Entity) -> Option<u32> { world.get::<$name>(entity).ok().map(|v| v.0 as u32) }
             fn read_row(world: &World, key: Key) -> Option<u32> { world.row(key).and_then(|row| row.get::<$name>()).ok().map(|v| v.0 as u32) }
             fn key(self) -> u32 { self.0 as u32 }
+            fn see(value: Ref<'_, Self>) -> u32 { value.0 as u32 }
         }
     };
     (@one $number:literal $name:ident $layout:literal tag) => {
@@ -99,6 +120,7 @@ macro_rules! kinds {
             fn read(world: &World, entity: Entity) -> Option<u32> { world.get::<$name>(entity).ok().map(|_| 0) }
             fn read_row(world: &World, key: Key) -> Option<u32> { world.row(key).and_then(|row| row.get::<$name>()).ok().map(|_| 0) }
             fn key(self) -> u32 { 0 }
+            fn see(_: Ref<'_, Self>) -> u32 { 0 }
         }
     };
     (@one $number:literal $name:ident $layout:literal lanes) => {
@@ -113,6 +135,7 @@ macro_rules! kinds {
             fn read(world: &World, entity: Entity) -> Option<u32> { world.get::<$name>(entity).ok().map(Kind::key) }
             fn read_row(world: &World, key: Key) -> Option<u32> { world.row(key).and_then(|row| row.get::<$name>()).ok().map(Kind::key) }
             fn key(self) -> u32 { u32::from(self.low) | (self.high as u32) << 8 }
+            fn see(value: Ref<'_, Self>) -> u32 { value.key() }
         }
     };
 }
@@ -193,6 +216,9 @@ pub(crate) struct ListenerPanicked;
 /// What is left of the keys of a bundle, by kind.
 pub(crate) type Keys = [Option<u32>; KINDS];
 
+/// Inserts a bundle into each of several entities.
+type InsertBatch = fn(&mut World, &Tally, &[(Entity, u32)]) -> Result<(), StructuralError>;
+
 /// What a bundle type of the test can do.
 pub(crate) struct Pile {
     pub(crate) kinds: &'static [usize],
@@ -201,6 +227,9 @@ pub(crate) struct Pile {
     pub(crate) spawn_at: fn(&mut World, &Tally, Entity, u32) -> Result<(), StructuralError>,
     pub(crate) insert: fn(&mut World, &Tally, Entity, u32) -> Result<(), StructuralError>,
     pub(crate) insert_with: fn(&mut World, &Tally, Entity, u32) -> Result<(), StructuralError>,
+    pub(crate) insert_new: fn(&mut World, &Tally, Entity, u32) -> Result<(), StructuralError>,
+    pub(crate) insert_batch: InsertBatch,
+    pub(crate) move_to: fn(&mut World, Entity, Entity) -> Result<(), StructuralError>,
     pub(crate) remove: fn(&mut World, Entity) -> Result<bool, StructuralError>,
     pub(crate) take: fn(&mut World, Entity) -> Result<Keys, StructuralError>,
     pub(crate) extend: fn(&mut World, &Tally, Key, u32) -> Result<(), RowError>,
@@ -257,6 +286,21 @@ const fn pile<B: Made>() -> Pile {
                     bundle
                 })
             })
+        },
+        insert_new: |world, tally, entity, key| {
+            world
+                .entity_mut(entity)
+                .map_err(StructuralError::from)
+                .and_then(|mut entity| entity.try_insert_if_new(B::made(tally, key)))
+        },
+        insert_batch: |world, tally, pairs| {
+            world.try_insert_batch(pairs.iter().map(|(entity, key)| {
+                tally.callback();
+                (*entity, B::made(tally, *key))
+            }))
+        },
+        move_to: |world, from, to| {
+            world.entity_mut(from).map_err(StructuralError::from).and_then(|mut from| from.move_components::<B>(to))
         },
         remove: |world, entity| world.try_remove::<B>(entity),
         take: |world, entity| world.take::<B>(entity).map(Made::keys),

@@ -5,7 +5,7 @@ use core::cmp::Reverse;
 use phalanx::group::{GroupError, GroupSpec, Observed, Owned};
 use phalanx::query::{AllRows, ExtraRows};
 use phalanx::store::Entity;
-use phalanx::{Has, Or, PoolMut, Removal, With, Without, World};
+use phalanx::{Has, Or, PoolMut, Removal, StructuralError, With, Without, World};
 use std::sync::Arc;
 
 /// A group: whom it is of, and what can be done with it.
@@ -134,3 +134,25 @@ pub(crate) fn reorder(world: &mut World, choice: usize) {
         _ => drop(world.pool_mut::<Late>().compact(usize::MAX)),
     }
 }
+
+/// Entities that are despawned together, by what their rows have.
+pub(crate) struct Cull {
+    pub(crate) run: fn(&mut World) -> Result<usize, StructuralError>,
+    pub(crate) finds: fn(&[Option<u32>]) -> bool,
+    /// Whether extra rows count as well as main rows.
+    pub(crate) extra: bool,
+}
+
+pub(crate) const CULLS: &[Cull] = &[
+    Cull {
+        run: World::try_despawn_where::<(With<Small>, Without<Pool>)>,
+        finds: |bag| bag[1].is_some() && bag[4].is_none(),
+        extra: false,
+    },
+    Cull { run: World::try_despawn_where::<With<Tag>>, finds: |bag| bag[2].is_some(), extra: false },
+    Cull {
+        run: World::try_despawn_where::<(AllRows, With<Mini>, With<Mark>)>,
+        finds: |bag| bag[10].is_some() && bag[6].is_some(),
+        extra: true,
+    },
+];

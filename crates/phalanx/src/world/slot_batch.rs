@@ -1,0 +1,112 @@
+//! Inserts and removes a bundle slot by slot, as one operation.
+//!
+//! Everything is reserved before the first slot is changed. Listeners are called and displaced values are dropped after the last.
+#![allow(unsafe_code)]
+
+use super::World;
+use crate::alloc::try_vec;
+use crate::bundle::Bundle;
+use crate::error::StructuralError;
+use crate::mutation::Reserved;
+use crate::mutation::stash::{DropStash, Stash};
+use crate::signal::{apply_deferred, dispatch_catch};
+use crate::sparse::SparseInserts;
+use phalanx_store::{AllocError, Entity};
+
+/// Inserts bundles into live slots that differ, one by one.
+///
+/// # Safety
+///
+/// The number is that of the bundle.
+pub(super) unsafe fn insert_each<B: Bundle>(
+    world: &mut World,
+    bundle_id: usize,
+    slots: Vec<Entity>,
+    bundles: Vec<B>,
+) -> Result<(), StructuralError> {
+    let mut stash = Stash::default();
+    reserve_each(world, bundle_id, slots.iter().map(|slot| (*slot, true)), &mut stash)?;
+    world.storage.begin_linked_entries();
+    // Displaced values are dropped also if splitting a value panics.
+    let mut ending = DropStash::new(&mut stash);
+    for (slot, bundle) in slots.into_iter().zip(bundles) {
+        let from = world.storage.try_location(slot)?;
+        let edge = world.bundles.edge(bundle_id, from.table, true);
+        // SAFETY: the slot is at `from`, its edge for this bundle exists, and everything is reserved.
+        unsafe {
+            world.storage.move_row_with(Reserved::new(), slot, from, edge, |ptr| bundle.write(ptr), ending.stash())
+        };
+    }
+    world.storage.sparse.release_pages();
+    finish_each(world, ending);
+    Ok(())
+}
+
+/// Removes a bundle from live slots that differ, one by one. Returns the number of slots that had any of its components.
+pub(super) fn remove_each(world: &mut World, bundle_id: usize, slots: Vec<Entity>) -> Result<usize, StructuralError> {
+    let (mut stash, mut count) = (Stash::default(), 0);
+    reserve_each(world, bundle_id, slots.iter().map(|slot| (*slot, false)), &mut stash)?;
+    world.storage.begin_linked_entries();
+    for slot in slots {
+        let from = world.storage.try_location(slot)?;
+        let edge = world.bundles.edge(bundle_id, from.table, false);
+        let has = |number: &u32| world.storage.sparse.get(*number).row(slot.index()).is_some();
+        count += usize::from(edge.target != from.table || edge.sparse_removes.iter().any(has));
+        // SAFETY: the slot is at `from`, its edge for this bundle exists, and everything is reserved.
+        unsafe { world.storage.move_row_with(Reserved::new(), slot, from, edge, |_| (), &mut stash) };
+    }
+    world.storage.sparse.release_pages();
+    finish_each(world, DropStash::new(&mut stash));
+    Ok(count)
+}
+
+/// Dispatches the changes of a batch, and drops the displaced values.
+pub(super) fn finish_each(world: &mut World, mut ending: DropStash<'_>) {
+    world.storage.link_entries();
+    dispatch_catch!(world).resume();
+    ending.run();
+    drop(ending);
+    apply_deferred(world);
+}
+
+/// Reserves everything that moving these slots along the edges of a bundle needs. With `true` the bundle is inserted into a slot,
+/// otherwise removed from it.
+pub(super) fn reserve_each(
+    world: &mut World,
+    bundle_id: usize,
+    slots: impl Iterator<Item = (Entity, bool)> + Clone,
+    stash: &mut Stash,
+) -> Result<(), StructuralError> {
+    for (slot, insert) in slots.clone() {
+        world.edge(bundle_id, world.storage.try_location(slot)?.table, insert)?;
+    }
+    stash.begin();
+    let World { bundles, storage, .. } = world;
+    let mut entries = 0;
+    let (mut sparse_inserts, mut needs) = (SparseInserts::new(), try_vec::<(u32, u32)>(storage.tables.len())?);
+    needs.resize(storage.tables.len(), (0, 0));
+    for (slot, insert) in slots {
+        let source = storage.try_location(slot)?.table;
+        let edge = bundles.edge(bundle_id, source, insert);
+        storage.expect_move(slot.index(), edge, &mut sparse_inserts, stash)?;
+        entries += storage.entries_of_edge(edge);
+        let (rows, spare) = &mut needs[edge.target as usize];
+        match edge.target == source {
+            // A value that replaces another is written beyond the last row first.
+            true => *spare = 1,
+            false => *rows = rows.checked_add(1).ok_or(AllocError::CapacityOverflow)?,
+        }
+    }
+    for (table, (rows, spare)) in (0..).zip(needs) {
+        storage.reserve_table(table, rows.checked_add(spare).ok_or(AllocError::CapacityOverflow)?)?;
+    }
+    storage.reserve_linked_entries(entries)?;
+    stash.try_reserve()?;
+    // Values may move, even if one of several storages cannot grow.
+    storage.restructured();
+    let reserved = storage.sparse.try_reserve_all(&sparse_inserts);
+    if reserved.is_err() {
+        storage.sparse.release_pages();
+    }
+    Ok(reserved?)
+}
