@@ -66,7 +66,7 @@ impl KeptState {
         }
         world.storage.journal.try_reserve_pending_spawns(self.undispatched.as_ref().map_or(0, Vec::len))?;
         let old = world.swap_state(restored);
-        world.resources.swap_kept(&mut self.resources);
+        world.resources.swap_kept(&mut self.resources, world.storage.tick());
         world.storage.journal.truncate_collected(self.recorded);
         if let Some(undispatched) = &self.undispatched {
             world.storage.journal.set_pending_spawns(undispatched);
