@@ -2,6 +2,7 @@
 
 use super::ChangeReader;
 use super::deferred::stop_if_unused;
+use super::observers::subscribe;
 use crate::alloc::unwrap_alloc;
 use crate::component::{Component, ComponentId};
 use crate::journal::{ChangeLog, Collector, CollectorState, Collectors, Condition, Event};
@@ -138,7 +139,7 @@ impl CollectorBuilder<'_> {
             unwrap_alloc(recording.try_cover(condition.id));
         }
         add(&mut recording.collectors, self.conditions);
-        observers.subscribe(recording);
+        subscribe(recording, observers.as_deref());
     }
 }
 
@@ -199,7 +200,7 @@ impl Collector {
         let before = recording.collectors.list.len();
         recording.collectors.list.retain(|state| state.handle != self);
         let found = recording.collectors.list.len() < before;
-        world.observers.subscribe(recording);
+        subscribe(recording, world.observers.as_deref());
         stop_if_unused(world);
         found
     }
