@@ -4,6 +4,7 @@
 
 mod collectors;
 mod entry;
+mod kept_values;
 mod past_row;
 mod row_recorder;
 mod value_ptr;
@@ -11,6 +12,8 @@ mod value_ptr;
 pub use collectors::Collector;
 pub(crate) use collectors::{ChangeLog, CollectorState, Collectors, Condition};
 pub(crate) use entry::{JournalEntry, RowChange, RowName};
+pub use kept_values::{Change, PastValue};
+pub(crate) use kept_values::{KeptValues, ValueCollectorState, Values};
 #[doc(hidden)]
 pub use past_row::PastRow;
 pub(crate) use row_recorder::MovedValues;
@@ -138,10 +141,16 @@ impl Journal {
         self.collected
     }
 
-    /// Removes from collectors what they have collected since [`collected`](Journal::collected) returned this number.
-    pub(crate) fn truncate_collected(&mut self, collected: u64) {
+    /// Returns lists with capacity for the values that [`truncate_collected`](Journal::truncate_collected) removes.
+    pub(crate) fn try_lists_since(&self, collected: u64) -> Result<Vec<Box<dyn KeptValues>>, AllocError> {
+        self.recording.as_ref().map_or(Ok(Vec::new()), |recording| recording.collectors.try_lists_since(collected))
+    }
+
+    /// Removes from collectors what they have collected since [`collected`](Journal::collected) returned this number. Values are
+    /// moved to lists that were created for them.
+    pub(crate) fn truncate_collected(&mut self, collected: u64, values: &mut [Box<dyn KeptValues>]) {
         if let Some(recording) = &mut self.recording {
-            recording.collectors.truncate(collected);
+            recording.collectors.truncate(collected, values);
         }
     }
 
@@ -230,6 +239,7 @@ impl Recording {
     pub(crate) fn discard_unlinked(&mut self) {
         if let Some(start) = self.unlinked_from.take() {
             self.entries.truncate(start);
+            self.collectors.forget_entries(start);
         }
     }
 }

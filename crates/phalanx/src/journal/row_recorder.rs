@@ -157,6 +157,24 @@ impl Storage {
         });
     }
 
+    /// Clones a value that is about to be changed in place, for collectors of past values. This is user code, and changes
+    /// nothing.
+    #[inline(always)]
+    pub(crate) fn stage_past_value<C: Component>(&mut self, slot: Entity) {
+        self.if_recording((), |storage| storage.stage_value(slot, storage.components.id::<C>()));
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn stage_value(&mut self, slot: Entity, id: ComponentId) {
+        let Some(value) = self.value_ptr(slot, id) else { return };
+        let Some(recording) = &mut self.journal.recording else { return };
+        for state in recording.collectors.values.iter_mut().filter(|state| state.keeps_set(id)) {
+            // SAFETY: the collector keeps values of this component, and the slot has one. The storage is borrowed exclusively.
+            unsafe { state.values.stage(value) };
+        }
+    }
+
     /// Records that a slot was linked to a target, or unlinked from it.
     #[inline(always)]
     pub(crate) fn record_link(&mut self, event: Event, relation: u32, source: Entity, target: u32) {
@@ -281,9 +299,9 @@ impl Storage {
         }
         if !collectors.is_empty() {
             let mut collected = self.journal.collected;
-            for entry in &entries[start..] {
-                collectors
-                    .collect(entry, &mut collected, |id| change != RowChange::Removed && self.has(entry.slot, id));
+            for (number, entry) in (start..).zip(&entries[start..]) {
+                let has = |id| change != RowChange::Removed && self.has(entry.slot, id);
+                collectors.collect(entry, number, &mut collected, has);
             }
             self.journal.collected = collected;
         }

@@ -6,7 +6,7 @@ use crate::alloc::unwrap_alloc;
 use crate::bundle::Bundle;
 use crate::commands::CommandBuffer;
 use crate::component::{Component, ComponentId};
-use crate::journal::{Event, ValuePtr};
+use crate::journal::{Change, Event, ValuePtr};
 use crate::rows::Key;
 use crate::world::{Ref, World};
 use core::fmt;
@@ -49,28 +49,6 @@ pub struct ComponentListenerBuilder<'w> {
     options: ListenerOptions,
     ids: Vec<ComponentId>,
     events: Vec<Event>,
-}
-
-/// What has happened to a component.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Change {
-    /// It was added to a row that did not have it.
-    Added,
-    /// It was replaced, or changed by [`World::patch`].
-    Set,
-    /// It was removed from a row.
-    Removed,
-}
-
-impl Change {
-    /// Returns the change of an event of a component.
-    pub(super) fn of(event: Event) -> Change {
-        match event {
-            Event::Added => Change::Added,
-            Event::Set => Change::Set,
-            _ => Change::Removed,
-        }
-    }
 }
 
 impl<'w> ComponentListenerBuilder<'w> {

@@ -1,10 +1,11 @@
 //! [`Dispatch`]: calls the listeners of recorded events.
+#![allow(unsafe_code)]
 
 use super::listener::{EventArgs, disconnect_spent};
 use super::listeners::Listeners;
 use super::{Observers, apply_deferred};
 use crate::commands::CommandBuffer;
-use crate::journal::{Event, Journal, JournalEntry, PastRow, ValuePtr};
+use crate::journal::{Event, Journal, JournalEntry, PastRow, ValueCollectorState, ValuePtr};
 use crate::world::World;
 use core::any::Any;
 use core::ops::Range;
@@ -76,8 +77,10 @@ impl DispatchOutcome {
 
 /// A dispatch under way: the listeners and the events, taken out of the world.
 pub(crate) struct Dispatch {
-    observers: Box<Observers>,
+    observers: Option<Box<Observers>>,
     entries: Vec<JournalEntry>,
+    /// The collectors of values, which clone what was displaced.
+    values: Vec<ValueCollectorState>,
 }
 
 impl Dispatch {
@@ -105,22 +108,32 @@ impl Dispatch {
         if recording.entries.is_empty() {
             return None;
         }
-        // Without listeners, collectors have everything already.
-        let Some(observers) = observers.take() else {
+        if observers.is_none() && recording.collectors.values.is_empty() {
+            // Collectors have everything already.
             recording.entries.clear();
             return None;
-        };
+        }
         recording.link_rows();
         journal.is_dispatching = true;
-        Some(Dispatch { observers, entries: core::mem::take(&mut recording.entries) })
+        Some(Dispatch {
+            observers: observers.take(),
+            entries: core::mem::take(&mut recording.entries),
+            values: core::mem::take(&mut recording.collectors.values),
+        })
     }
 
     /// Calls the listeners. If one panics, those after it are not called, and all recorded commands are dropped.
     pub(crate) fn run(&mut self, world: &World) -> DispatchOutcome {
+        if !self.values.is_empty()
+            && let Err(panic) = self.keep_values()
+        {
+            return DispatchOutcome::Panicked(panic);
+        }
+        let Dispatch { observers: Some(observers), entries, .. } = self else { return DispatchOutcome::Called };
+        let Observers { listeners, buffer, .. } = &mut **observers;
         // A listener has only shared access, so a panic leaves the world consistent.
         let outcome = catch_unwind(AssertUnwindSafe(|| {
-            let Dispatch { observers, entries } = self;
-            let Observers { listeners, buffer, .. } = &mut **observers;
+            let buffer = &mut *buffer;
             let (mut at, mut first) = (0, 0);
             while at < entries.len() {
                 if entries[at].starts {
@@ -138,26 +151,45 @@ impl Dispatch {
         }));
         let Err(panic) = outcome else { return DispatchOutcome::Called };
         // Drops user values. If one panics too, the world must still get its listeners back; the first panic is resumed.
-        let _ = catch_unwind(AssertUnwindSafe(|| self.observers.buffer.clear()));
+        let _ = catch_unwind(AssertUnwindSafe(|| buffer.clear()));
         DispatchOutcome::Panicked(panic)
+    }
+
+    /// Clones the displaced values that collectors keep. Goes on after a panic, and returns the first one.
+    #[cold]
+    fn keep_values(&mut self) -> std::thread::Result<()> {
+        let Dispatch { entries, values, .. } = self;
+        let mut outcome = Ok(());
+        for state in values {
+            // SAFETY: the entries are those of the operation, which drops what it displaced after the dispatch.
+            match (&outcome, unsafe { state.keep(entries) }) {
+                (Ok(()), kept) => outcome = kept,
+                // The destructor of the payload may panic.
+                (Err(_), Err(panic)) => core::mem::forget(panic),
+                (Err(_), Ok(())) => {}
+            }
+        }
+        outcome
     }
 
     /// Gives the listeners back to the world, and defers what they have recorded.
     pub(crate) fn end(self, journal: &mut Journal, observers: &mut Option<Box<Observers>>) {
-        let Dispatch { observers: mut given_back, mut entries } = self;
+        let Dispatch { observers: mut given_back, mut entries, values } = self;
         journal.is_dispatching = false;
         entries.clear();
         if let Some(recording) = &mut journal.recording {
             recording.entries = entries;
+            recording.collectors.values = values;
         }
-        let Observers { buffer, deferred, .. } = &mut *given_back;
-        if !buffer.is_blank() {
+        if let Some(Observers { buffer, deferred, .. }) = given_back.as_deref_mut()
+            && !buffer.is_blank()
+        {
             match deferred.is_blank() {
                 true => core::mem::swap(deferred, buffer),
                 false => deferred.append(buffer),
             }
         }
-        *observers = Some(given_back);
+        *observers = given_back;
     }
 }
 

@@ -122,7 +122,8 @@
 //!
 //! If a listener panics, the changes of the operation stay. The remaining events of the operation call no listener. The commands
 //! that listeners have recorded during the operation are dropped; entities that they have reserved stay, without components.
-//! Then the displaced values are dropped, and the panic continues. Collectors have collected everything. All listeners stay
+//! Then the displaced values are dropped, and the panic continues. Collectors have collected everything, also
+//! [values](CollectorBuilder::keep_values). All listeners stay
 //! connected, but for one that is called once: it is dropped in the next operation.
 //!
 //! If the destructor of a displaced value panics, the commands of the listeners are applied at the end of the next operation.
@@ -153,11 +154,12 @@ mod listener_builder;
 mod listeners;
 mod observer;
 mod observers;
+mod value_collector;
 
-pub use crate::journal::Collector;
+pub use crate::journal::{Change, Collector, PastValue};
 pub use change_reader::ChangeReader;
 pub use collector::CollectorBuilder;
-pub use component_listener::{Change, ComponentEvent, ComponentListenerBuilder};
+pub use component_listener::{ComponentEvent, ComponentListenerBuilder};
 pub(crate) use deferred::apply_deferred;
 pub(crate) use dispatch::{Dispatch, dispatch_catch};
 pub use event::{Added, Despawned, DespawnedRow, Entered, Left, Removed, Replaced, Set, Spawned};
@@ -166,6 +168,7 @@ pub(crate) use listener::connect_link;
 pub use listener_builder::ListenerBuilder;
 pub use observer::ObserverBuilder;
 pub(crate) use observers::Observers;
+pub use value_collector::ValueCollector;
 
 #[cfg(doc)]
 use crate::world::World;
