@@ -164,7 +164,7 @@ pub(crate) use sets_ticks;
 /// #[derive(Component, PartialEq)]
 /// #[component(track = "row")]
 /// struct Place {
-///     room: u32,
+///     level: u32,
 ///     at: [f32; 2],
 /// }
 ///
@@ -175,10 +175,10 @@ pub(crate) use sets_ticks;
 /// }
 ///
 /// let mut world = World::new();
-/// let e = world.spawn(Place { room: 1, at: [-1.0, 2.0] });
+/// let e = world.spawn(Place { level: 1, at: [-1.0, 2.0] });
 /// world.clear_trackers();
 /// let mut place = world.get_mut::<Place>(e)?;
-/// assert!(!place.set_if_neq(Place { room: 1, at: [-1.0, 2.0] }));
+/// assert!(!place.set_if_neq(Place { level: 1, at: [-1.0, 2.0] }));
 /// assert!(!place.is_changed());
 /// clamp(place.map_unchanged(|place| &mut place.at));
 /// assert!(world.get_ref::<Place>(e)?.is_changed());

@@ -73,7 +73,7 @@
 //!
 //! - It decides what `&mut C` yields: `&mut C`, or a [`Mut`] that records. If each could be either, every write of every
 //!   untracked component would test which one it is.
-//! - It decides how many columns a component has. To enable it, all tables with the component would have to be built anew, and
+//! - It decides how many columns a component has. To enable it, all tables with the component would have to be built again, and
 //!   snapshots, deltas and checkpoints of both forms would have to be told apart.
 //! - A filter by changes that are not tracked would match nothing. As it is, it does not compile.
 //!

@@ -293,7 +293,9 @@ impl Storage {
             row.push_always(Event::Row, ComponentId::ROW, ValuePtr::None);
         }
         let Recording { entries, collectors, .. } = &mut *recording;
-        entries[start..].sort_unstable_by_key(|entry| (entry.phase(), self.components.rank(entry.id)));
+        if entries.len() > start + 1 {
+            entries[start..].sort_unstable_by_key(|entry| (entry.phase(), self.components.rank(entry.id)));
+        }
         if let Some(first) = entries.get_mut(start) {
             first.starts = true;
         }
@@ -403,9 +405,9 @@ struct RowRecorder<'a> {
 }
 
 impl RowRecorder<'_> {
-    /// Records an event of a component, if a listener or a collector watches the component.
+    /// Records an event of a component, if a listener or a collector watches it.
     fn push(&mut self, event: Event, id: ComponentId, old: ValuePtr) {
-        if self.recording.watches(id) {
+        if self.recording.records(event, id) {
             self.push_always(event, id, old);
         }
     }
@@ -452,7 +454,7 @@ impl RowRecorder<'_> {
     fn record_removed(&mut self, values: impl Iterator<Item = (ComponentId, ValuePtr)>) {
         let (all, start) = (self.name.label.is_none() && self.recording.despawns, self.recording.entries.len());
         for (id, old) in values.filter(|(id, _)| *id != ComponentId::ROW) {
-            if all || self.recording.watches(id) {
+            if all || self.recording.records(Event::Removed, id) {
                 self.push_always(Event::Removed, id, old);
             }
         }

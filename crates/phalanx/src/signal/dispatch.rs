@@ -198,7 +198,10 @@ impl Listeners {
     fn call(&mut self, world: &World, entries: &[JournalEntry], range: Range<usize>, commands: &mut CommandBuffer) {
         let mut called = None;
         loop {
-            let next = range.clone().filter_map(|number| self.next(&entries[number], number, called)).min();
+            let next = match range.len() {
+                1 => self.next(&entries[range.start], range.start, called),
+                _ => range.clone().filter_map(|number| self.next(&entries[number], number, called)).min(),
+            };
             let Some((id, number, place)) = next else { return };
             called = Some((id, number));
             let entry = &entries[number];

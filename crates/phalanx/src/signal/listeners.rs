@@ -24,9 +24,9 @@ pub(super) struct Listeners {
     by_component: Vec<[Vec<ListenerRef>; 3]>,
     /// By index and generation of an entity: those of this entity alone, of any event and component.
     by_entity: NumberMap<(u32, u32), Vec<EntityListener>>,
-    /// By component: the number of lists with a listener of it.
-    counts: Vec<u32>,
-    /// The number of lists with a listener of spawned entities, and of despawned ones.
+    /// By component: the number of listeners of `added`, `set` and `removed`, of all entities and of certain ones.
+    counts: Vec<[u32; 3]>,
+    /// The number of listeners of spawned entities, and of despawned ones.
     entity_counts: [u32; 2],
     /// The observers of queries that rows enter.
     pub(super) entered: Vec<Observer>,
@@ -37,6 +37,29 @@ pub(super) struct Listeners {
     pub(super) spent: Vec<ListenerId>,
     /// The number of listeners and observers that are called once.
     once: usize,
+}
+
+/// Which list the listeners of an event are in.
+enum ListKind {
+    Spawned,
+    Despawned,
+    /// One of the three of a component.
+    Component(usize),
+}
+
+impl ListKind {
+    #[inline]
+    fn of(event: Event) -> Option<ListKind> {
+        match event {
+            Event::Spawned => Some(ListKind::Spawned),
+            Event::Despawned => Some(ListKind::Despawned),
+            // The hidden component of a relation is neither added nor removed.
+            Event::Added | Event::Linked => Some(ListKind::Component(0)),
+            Event::Set => Some(ListKind::Component(1)),
+            Event::Removed | Event::Unlinked => Some(ListKind::Component(2)),
+            Event::Row => None,
+        }
+    }
 }
 
 /// A listener in a list.
@@ -63,30 +86,23 @@ pub(super) enum Disconnected {
 
 impl Listeners {
     /// Returns the list of an event of a component, for all entities.
+    #[inline]
     fn list(&self, event: Event, id: ComponentId) -> &[ListenerRef] {
-        let at = match event {
-            Event::Spawned => return &self.spawned,
-            Event::Despawned => return &self.despawned,
-            // The hidden component of a relation is neither added nor removed.
-            Event::Added | Event::Linked => 0,
-            Event::Set => 1,
-            Event::Removed | Event::Unlinked => 2,
-            Event::Row => return &[],
-        };
-        self.by_component.get(id.index()).map_or(&[], |lists| &lists[at])
+        match ListKind::of(event) {
+            Some(ListKind::Spawned) => &self.spawned,
+            Some(ListKind::Despawned) => &self.despawned,
+            Some(ListKind::Component(at)) => self.by_component.get(id.index()).map_or(&[], |lists| &lists[at]),
+            None => &[],
+        }
     }
 
-    /// Returns the list of an event of a component, for writing. The component is covered.
-    fn list_mut(&mut self, event: Event, id: ComponentId) -> Option<&mut Vec<ListenerRef>> {
-        let at = match event {
-            Event::Spawned => return Some(&mut self.spawned),
-            Event::Despawned => return Some(&mut self.despawned),
-            Event::Added | Event::Linked => 0,
-            Event::Set => 1,
-            Event::Removed | Event::Unlinked => 2,
-            Event::Row => return None,
-        };
-        self.by_component.get_mut(id.index()).map(|lists| &mut lists[at])
+    /// Returns the list of an event of a component, for writing, and the number of its listeners. The component is covered.
+    fn list_mut(&mut self, event: Event, id: ComponentId) -> Option<(&mut Vec<ListenerRef>, &mut u32)> {
+        Some(match ListKind::of(event)? {
+            ListKind::Spawned => (&mut self.spawned, &mut self.entity_counts[0]),
+            ListKind::Despawned => (&mut self.despawned, &mut self.entity_counts[1]),
+            ListKind::Component(at) => (&mut self.by_component[id.index()][at], &mut self.counts[id.index()][at]),
+        })
     }
 
     /// Returns the place of the first listener of an entry after the one that was called last, with its id and the number of the
@@ -132,23 +148,21 @@ impl Listeners {
         self.left.iter().chain(&self.entered)
     }
 
-    /// Returns `true` if there are listeners of a component.
-    pub(super) fn listens_to(&self, id: usize) -> bool {
-        self.counts.get(id).is_some_and(|count| *count > 0)
+    /// Returns the events of a component that there are listeners of.
+    pub(super) fn events_of(&self, id: usize) -> u8 {
+        // Links have the lists of additions and removals.
+        let lists = [[Event::Added, Event::Linked], [Event::Set; 2], [Event::Removed, Event::Unlinked]];
+        let counts = self.counts.get(id).into_iter().flatten();
+        let of_list = |(count, [first, second]): (&u32, [Event; 2])| match *count {
+            0 => 0,
+            _ => first.bit() | second.bit(),
+        };
+        counts.zip(lists).map(of_list).fold(0, |events, of_list| events | of_list)
     }
 
     /// Returns whether there are listeners of spawned entities, and of despawned ones.
     pub(super) fn listens_to_entities(&self) -> (bool, bool) {
         (self.entity_counts[0] > 0, self.entity_counts[1] > 0)
-    }
-
-    /// Returns the number of lists with a listener of a component, or of spawned or despawned entities.
-    fn count_mut(&mut self, event: Event, id: ComponentId) -> &mut u32 {
-        match event {
-            Event::Spawned => &mut self.entity_counts[0],
-            Event::Despawned => &mut self.entity_counts[1],
-            _ => &mut self.counts[id.index()],
-        }
     }
 
     /// Returns `true` if there are no listeners.
@@ -165,7 +179,8 @@ impl Listeners {
             + self.by_entity.capacity() * size_of::<((u32, u32), Vec<EntityListener>)>()
             + self.by_id.capacity() * size_of::<((u32, u32), u32)>()
             + self.by_component.capacity() * size_of::<[Vec<ListenerRef>; 3]>()
-            + (self.vacant.capacity() + self.counts.capacity()) * size_of::<u32>()
+            + self.vacant.capacity() * size_of::<u32>()
+            + self.counts.capacity() * size_of::<[u32; 3]>()
             + self.spent.capacity() * size_of::<ListenerId>()
             + self.places.capacity() * size_of::<Option<Listener>>()
             + self.places.iter().flatten().map(Listener::bytes).sum::<usize>()
@@ -179,7 +194,7 @@ impl Listeners {
         try_reserve_at(&mut self.counts, id.index())?;
         let len = self.by_component.len().max(id.index() + 1);
         self.by_component.resize_with(len, Default::default);
-        self.counts.resize(len, 0);
+        self.counts.resize(len, [0; 3]);
         Ok(())
     }
 
@@ -216,7 +231,7 @@ impl Listeners {
         }
         for &(event, component) in &listener.events {
             self.try_cover(component)?;
-            if let Some(list) = self.list_mut(event, component).filter(|_| listener.entities.is_none()) {
+            if let Some((list, _)) = self.list_mut(event, component).filter(|_| listener.entities.is_none()) {
                 try_reserve(list, 1)?;
             }
         }
@@ -241,15 +256,15 @@ impl Listeners {
         }
         let added = ListenerRef { id, place };
         for &(event, component) in &listener.events {
-            *self.count_mut(event, component) += 1;
-            match &listener.entities {
-                None => self.list_mut(event, component).into_iter().for_each(|list| list.push(added)),
-                Some(entities) => {
-                    for &entity in entities {
-                        let own = EntityListener { event, component, listener: added };
-                        self.by_entity.entry(key(entity)).or_default().push(own);
-                    }
+            if let Some((list, count)) = self.list_mut(event, component) {
+                *count += 1;
+                if listener.entities.is_none() {
+                    list.push(added);
                 }
+            }
+            for &entity in listener.entities.iter().flatten() {
+                let own = EntityListener { event, component, listener: added };
+                self.by_entity.entry(key(entity)).or_default().push(own);
             }
         }
         self.once += usize::from(listener.is_once);
@@ -277,9 +292,9 @@ impl Listeners {
         self.vacant.push(place);
         self.once -= usize::from(listener.is_once);
         for &(event, component) in &listener.events {
-            *self.count_mut(event, component) -= 1;
+            let Some((list, count)) = self.list_mut(event, component) else { continue };
+            *count -= 1;
             if listener.entities.is_none()
-                && let Some(list) = self.list_mut(event, component)
                 && let Ok(at) = list.binary_search_by_key(&listener.id, |listener| listener.id)
             {
                 list.remove(at);

@@ -2,7 +2,7 @@
 
 use super::listeners::Listeners;
 use crate::commands::{CommandBuffer, CommandError};
-use crate::journal::{Recording, Watch};
+use crate::journal::{Event, Recording, Watch};
 use core::fmt;
 
 /// The listeners of a world, and what they have recorded. It is taken out of the world during a dispatch.
@@ -40,7 +40,10 @@ impl Observers {
         let watch = self.listeners.observers().map(|observer| observer.watch).max();
         let (spawns, despawns) = self.listeners.listens_to_entities();
         recording.set_watched(spawns, despawns, watch.unwrap_or(Watch::Nothing), |id| {
-            self.listeners.listens_to(id) || self.listeners.observers().any(|observer| observer.names(id))
+            match self.listeners.observers().any(|observer| observer.names(id)) {
+                true => Event::ALL,
+                false => self.listeners.events_of(id),
+            }
         });
     }
 
@@ -71,6 +74,6 @@ const _: () = {
 pub(super) fn subscribe(recording: &mut Recording, observers: Option<&Observers>) {
     match observers {
         Some(observers) => observers.subscribe(recording),
-        None => recording.set_watched(false, false, Watch::Nothing, |_| false),
+        None => recording.set_watched(false, false, Watch::Nothing, |_| 0),
     }
 }

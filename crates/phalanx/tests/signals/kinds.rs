@@ -133,7 +133,7 @@ fn a_listener_that_is_called_once_is_dropped_when_its_operation_is_complete() {
 }
 
 #[test]
-fn a_listener_that_is_called_once_and_panics_is_not_called_again() {
+fn h54_a_listener_that_is_called_once_and_panics_is_not_called_again() {
     struct Bomb(Words);
     impl Drop for Bomb {
         fn drop(&mut self) {
@@ -174,7 +174,7 @@ fn a_listener_that_is_called_once_and_panics_is_not_called_again() {
 }
 
 #[test]
-fn listeners_that_disconnect_themselves_or_despawn_their_entity_leave_the_others_in_order() {
+fn h53_listeners_that_disconnect_themselves_or_despawn_their_entity_leave_the_others_in_order() {
     let (mut world, words) = (World::new(), Words::default());
     let own = Arc::new(Mutex::new(None::<ListenerId>));
     let e = world.spawn(Plain(0));

@@ -90,7 +90,7 @@ fn values_that_were_kept_in_a_time_that_is_undone_are_dropped() {
 }
 
 #[test]
-fn a_clone_that_panics_loses_its_own_value_and_no_other() {
+fn h17_a_clone_that_panics_loses_its_own_value_and_no_other() {
     for tables in [true, false] {
         let points = PanicSweep::new(Site::Clone).run(
             |tally| {
@@ -122,7 +122,7 @@ fn a_clone_that_panics_loses_its_own_value_and_no_other() {
 }
 
 #[test]
-fn values_whose_drop_panics_leave_a_valid_world_wherever_they_are_dropped() {
+fn h15_values_whose_drop_panics_leave_a_valid_world_wherever_they_are_dropped() {
     type Drops = fn(&mut World, phalanx::signal::ValueCollector<InTable>);
     let ways: [(Drops, u64); 3] = [
         (|world, past| drop(past.drain(world)), 2),
@@ -155,7 +155,7 @@ fn values_whose_drop_panics_leave_a_valid_world_wherever_they_are_dropped() {
 }
 
 #[test]
-fn undone_values_whose_drop_panics_are_dropped_when_the_rollback_is_complete() {
+fn h15_undone_values_whose_drop_panics_are_dropped_when_the_rollback_is_complete() {
     let points = PanicSweep::new(Site::Drop).run(
         |tally| {
             let mut world = World::new();
