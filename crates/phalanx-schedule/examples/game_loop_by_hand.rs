@@ -49,7 +49,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             world.run_system(&mut storm);
         }
         let (new_hits, new_deaths) = (hits.read(&world).len(), deaths.read(&world).len());
-        let sounds = world.resource_mut::<Sounds>()?;
+        let mut sounds = world.resource_mut::<Sounds>()?;
         sounds.hits += new_hits;
         sounds.deaths += new_deaths;
         world.run_system(&mut draw);

@@ -73,6 +73,7 @@
 //! | [`Schedule`], [`ScheduleBuilder`] | systems in order; how they are added |
 //! | [`IntoSystemConfig`] | orders, sets and conditions of a system |
 //! | [`State`], [`in_state`] | modes of a program, and systems that run when they change |
+//! | [`resource_exists`], [`resource_added`], [`resource_changed`] | conditions over resources |
 //! | [`FixedStep`] | steps of equal length, without a clock |
 //! | [`Graph`], [`Ambiguity`], [`Explanation`] | what a schedule looks like, and why |
 //! | [`RunReport`] | when each system ran, and what it waited for |
@@ -90,6 +91,7 @@ mod boxed_system;
 mod build_error;
 #[cfg(feature = "check")]
 mod check;
+mod condition;
 mod fixed_step;
 mod graph;
 mod label;
@@ -116,6 +118,7 @@ pub use boxed_system::SystemOutput;
 pub use build_error::BuildError;
 #[cfg(feature = "check")]
 pub use check::{CheckError, CheckOptions, Variant, check};
+pub use condition::{resource_added, resource_changed, resource_exists};
 pub use fixed_step::{FixedStep, Steps};
 pub use graph::{Graph, GraphEdge, GraphNode};
 pub use label::{IntoLabel, Label, SystemSet};

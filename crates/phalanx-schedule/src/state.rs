@@ -125,9 +125,10 @@ impl<S: StateValue> AnyState for StateSystems<S> {
     }
 
     fn begin(&mut self, world: &mut World) {
-        let Ok(state) = world.resource_mut::<State<S>>() else { return };
+        let Ok(mut state) = world.resource_mut::<State<S>>() else { return };
         self.enters_first = !state.is_entered;
-        self.next = state.next.take();
+        // Setting the next mode has recorded a change. Taking it is none, so that a state at rest is unchanged.
+        self.next = state.bypass_change_detection().next.take();
     }
 
     fn exit(&mut self, world: &mut World) -> Result<(), BoxError> {
@@ -140,7 +141,9 @@ impl<S: StateValue> AnyState for StateSystems<S> {
 
     fn change(&mut self, world: &mut World) {
         self.enters_first |= self.next.is_some();
-        if let Ok(state) = world.resource_mut::<State<S>>() {
+        if let Ok(mut state) = world.resource_mut::<State<S>>()
+            && self.enters_first
+        {
             state.is_entered = true;
             state.now = self.next.take().unwrap_or_else(|| state.now.clone());
         }
@@ -156,7 +159,7 @@ impl<S: StateValue> AnyState for StateSystems<S> {
 
     fn retry(&mut self, world: &mut World) {
         let next = self.next.take();
-        let Ok(state) = world.resource_mut::<State<S>>() else { return };
+        let Ok(mut state) = world.resource_mut::<State<S>>() else { return };
         state.next = state.next.take().or(next);
         state.is_entered &= !self.enters_first;
     }

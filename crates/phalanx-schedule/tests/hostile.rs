@@ -4,7 +4,9 @@ use phalanx::event::{EventReader, EventWriter, Events};
 use phalanx::executor::{Executor, Inline, Rayon, ThreadPool};
 use phalanx::system::{Commands, IntoSystem, Local, ParamSet, Res, ResMut};
 use phalanx::{Changed, Component, Entity, Event, Query, With, Without, World};
-use phalanx_schedule::{BuildError, Cause, FixedStep, IntoSystemConfig, Schedule, State, SystemSet, Threads, in_state};
+use phalanx_schedule::{
+    BuildError, Cause, FixedStep, IntoSystemConfig, Schedule, State, SystemSet, Threads, in_state, resource_changed,
+};
 use phalanx_testkit::{catch, quiet_panics};
 use std::panic::resume_unwind;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
@@ -1125,4 +1127,72 @@ fn saved_readers_that_cannot_be_are_refused() {
     assert!(!is_loaded(7, 8));
     // Numbers that the next events would exceed.
     assert!(!is_loaded(u64::MAX, 0) && !is_loaded(u64::MAX - 1, 0));
+}
+
+/// A system that reads a resource before another one writes it sees the write in its next run, on any number of threads.
+#[test]
+fn no_change_of_a_resource_is_missed_or_seen_twice() {
+    struct Source(u32);
+    #[derive(Default)]
+    struct Seen([Vec<u32>; 3]);
+    within(60, || {
+        for threads in 1..4 {
+            let pool = ThreadPool::new(threads);
+            let mut world = World::new();
+            world.insert_resource(Source(0));
+            world.insert_resource(Seen::default());
+            let note = |at: usize| {
+                move |source: Res<Source>, mut seen: ResMut<Seen>| {
+                    if source.is_changed() {
+                        seen.0[at].push(source.0);
+                    }
+                }
+            };
+            let mut schedule = Schedule::builder("frame")
+                .add(note(0).named("before"))
+                .add(
+                    (|mut source: ResMut<Source>, mut runs: Local<u32>| {
+                        *runs += 1;
+                        if *runs % 2 == 0 {
+                            source.0 = *runs;
+                        }
+                    })
+                    .named("write")
+                    .after("before"),
+                )
+                .add(note(1).named("after").after("write"))
+                .add(
+                    (|source: Res<Source>, mut seen: ResMut<Seen>| seen.0[2].push(source.0))
+                        .named("guarded")
+                        .after("after")
+                        .run_if(resource_changed::<Source>()),
+                )
+                .build(&mut world)
+                .unwrap();
+            schedule.set_threads(Threads::Always);
+            (0..6).for_each(|_| schedule.run_on(&pool, &mut world));
+            let seen = &world.resource::<Seen>().unwrap().0;
+            assert_eq!(*seen, [vec![0, 2, 4], vec![0, 2, 4, 6], vec![0, 2, 4, 6]]);
+        }
+    });
+}
+
+#[test]
+fn a_state_at_rest_is_unchanged() {
+    let mut world = World::new();
+    #[derive(Clone, Debug, PartialEq)]
+    struct Mode(u32);
+    #[derive(Default)]
+    struct Changes(u32);
+    world.insert_resource(Changes(0));
+    let mut schedule = Schedule::builder("frame")
+        .state(Mode(0))
+        .add((|mut changes: ResMut<Changes>| changes.0 += 1).run_if(resource_changed::<State<Mode>>()))
+        .build(&mut world)
+        .unwrap();
+    (0..3).for_each(|_| schedule.run(&mut world));
+    assert_eq!(world.resource::<Changes>().unwrap().0, 1);
+    world.resource_mut::<State<Mode>>().unwrap().set(Mode(1));
+    (0..3).for_each(|_| schedule.run(&mut world));
+    assert_eq!(world.resource::<Changes>().unwrap().0, 2);
 }

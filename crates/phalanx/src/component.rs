@@ -37,18 +37,18 @@ use std::collections::HashMap;
 /// # Generic code
 ///
 /// Code that is generic over a component needs only the bound `C: Component`. The types of references depend on the layout:
-/// [`Ref<'_, C>`](crate::query::Ref) is the item of `&C`, and [`RefMut<'_, C>`](crate::query::RefMut) the item of `&mut C`.
+/// [`ReadItem<'_, C>`](crate::query::ReadItem) is the item of `&C`, and [`WriteItem<'_, C>`](crate::query::WriteItem) the item of `&mut C`.
 ///
 /// ```
 /// use phalanx::layout::Table;
-/// use phalanx::query::{Ref, RefMut};
+/// use phalanx::query::{ReadItem, WriteItem};
 /// use phalanx::{Component, ComponentError, Entity, World};
 ///
 /// // For all layouts:
-/// fn read<C: Component>(world: &World, entity: Entity) -> Result<Ref<'_, C>, ComponentError> {
+/// fn read<C: Component>(world: &World, entity: Entity) -> Result<ReadItem<'_, C>, ComponentError> {
 ///     world.get::<C>(entity)
 /// }
-/// fn visit<C: Component>(world: &mut World, mut f: impl FnMut(RefMut<'_, C>)) {
+/// fn visit<C: Component>(world: &mut World, mut f: impl FnMut(WriteItem<'_, C>)) {
 ///     world.query_mut::<&mut C>().for_each(|value| f(value));
 /// }
 ///

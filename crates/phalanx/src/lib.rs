@@ -68,7 +68,7 @@
 //! | [`system`] | functions whose parameters come from a world |
 //! | [`event`] | values that are sent and read, each exactly once |
 //! | [`group`] | groups: sparse sets whose members are kept in the same order, iterated as slices |
-//! | [`change_detection`] | ticks, [`Added`] and [`Changed`] |
+//! | [`change_detection`] | ticks, [`Added`] and [`Changed`], [`Ref`] and [`Mut`] |
 //! | [`relation`] | links between entities: trees of parents and children, and others |
 //! | [`signal`] | listeners and collectors: reactions to spawns, despawns, insertions and removals |
 //! | [`timeline`] | checkpoints, rollback, the last frames of a world, and deltas for replicas |
@@ -137,7 +137,7 @@ mod usage;
 mod world;
 
 pub use bundle::Bundle;
-pub use change_detection::{Mut, Tick};
+pub use change_detection::{Mut, Ref, Tick};
 pub use commands::{CommandBuffer, CommandError, CommandInbox};
 pub use component::{Component, ComponentId, ComponentInfo, Components};
 pub use entities::MapEntities;

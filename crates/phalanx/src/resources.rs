@@ -7,11 +7,14 @@
 #![allow(unsafe_code)]
 
 mod kept_resources;
+mod res;
 mod resource_cell;
 
 pub(crate) use kept_resources::{KeptResources, PlainResource, ReadError, ResourceBytes, fingerprint};
+pub use res::{Res, ResMut};
 pub(crate) use resource_cell::ResourceCell;
 
+use crate::change_detection::{AtomicTicks, ComponentTicks, RunTicks, Tick};
 use crate::component::TypeIdHasher;
 use crate::error::NoSuchResource;
 use core::any::{Any, TypeId};
@@ -48,6 +51,8 @@ pub(crate) struct Slot {
     type_id: TypeId,
     name: &'static str,
     pub(crate) value: Option<Stored>,
+    /// When the value was inserted and changed. Systems set it through a shared world.
+    pub(crate) ticks: AtomicTicks,
     pub(crate) in_scope: bool,
     /// Clones the value, if it is part of checkpoints and clones of the world.
     pub(crate) keep: Option<CloneResource>,
@@ -60,7 +65,15 @@ pub(crate) struct Slot {
 impl Slot {
     /// Creates the slot of a type that is not kept, without a value.
     fn new(type_id: TypeId, name: &'static str) -> Slot {
-        Slot { type_id, name, value: None, in_scope: false, keep: None, replacement: None, plain: None }
+        let ticks = AtomicTicks::new(Tick::default());
+        Slot { type_id, name, value: None, ticks, in_scope: false, keep: None, replacement: None, plain: None }
+    }
+
+    /// Inserts a value, and returns the old one.
+    pub(crate) fn insert(&mut self, value: Stored, now: Tick) -> Option<Stored> {
+        // While a scope has taken the value out, it is still the one that was added.
+        self.ticks.set_inserted(self.value.is_some() || self.in_scope, now);
+        self.value.replace(value)
     }
 
     /// Returns the cell of the value, if there is a value of type `R`.
@@ -69,7 +82,19 @@ impl Slot {
         cell.ok_or_else(|| missing::<R>(self.in_scope))
     }
 
-    /// Returns the value, if there is one of type `R`.
+    /// Returns the value with its ticks, if there is one of type `R`.
+    pub(crate) fn get_ref<R: 'static>(&self, run: RunTicks) -> Result<Res<'_, R>, NoSuchResource> {
+        Ok(Res::new(self.cell::<R>()?.get(), &self.ticks, run))
+    }
+
+    /// Returns the value for writing, with its ticks, if there is one of type `R`.
+    pub(crate) fn get_tracked<R: 'static>(&mut self, run: RunTicks) -> Result<ResMut<'_, R>, NoSuchResource> {
+        let cell = self.value.as_mut().and_then(|value| value.downcast_mut::<ResourceCell<R>>());
+        let cell = cell.ok_or(missing::<R>(self.in_scope))?;
+        Ok(ResMut::new(cell.get_mut(), &self.ticks, run))
+    }
+
+    /// Returns the value, if there is one of type `R`. No change is recorded.
     pub(crate) fn get_mut<R: 'static>(&mut self) -> Result<&mut R, NoSuchResource> {
         let cell = self.value.as_mut().and_then(|value| value.downcast_mut::<ResourceCell<R>>());
         cell.map(ResourceCell::get_mut).ok_or(missing::<R>(self.in_scope))
@@ -112,10 +137,10 @@ impl Resources {
 
     /// Inserts a resource, and drops the old one.
     #[cfg(feature = "snapshot")]
-    pub(crate) fn try_insert<R: Send + Sync + 'static>(&mut self, value: R) -> Result<(), AllocError> {
+    pub(crate) fn try_insert<R: Send + Sync + 'static>(&mut self, value: R, now: Tick) -> Result<(), AllocError> {
         let value = crate::alloc::try_box(ResourceCell::new(value))?;
         self.try_reserve(1)?;
-        drop(self.slot_mut::<R>().value.replace(value));
+        drop(self.slot_mut::<R>().insert(value, now));
         Ok(())
     }
 
@@ -128,7 +153,7 @@ impl Resources {
     /// Moves resources here from another world, except for types of which there is one here. Allocates nothing if capacity was
     /// reserved.
     #[cfg(feature = "snapshot")]
-    pub(crate) fn absorb(&mut self, other: &mut Resources) {
+    pub(crate) fn absorb(&mut self, other: &mut Resources, now: Tick) {
         for slot in &mut other.list {
             if slot.value.is_none() {
                 continue;
@@ -136,8 +161,15 @@ impl Resources {
             let target = self.slot_of(slot.type_id, slot.name);
             if target.value.is_none() && !target.in_scope {
                 target.value = slot.value.take();
+                target.ticks.set(ComponentTicks::new(now));
             }
         }
+    }
+
+    /// Makes all resources count as inserted now.
+    #[cfg(feature = "snapshot")]
+    pub(crate) fn renew(&self, now: Tick) {
+        self.list.iter().for_each(|slot| slot.ticks.set(ComponentTicks::new(now)));
     }
 
     /// Returns the slot of a type, which is created if there is none.

@@ -190,7 +190,7 @@ fn queries_are_values() {
     fn total(query: Query<&Value>) -> u64 {
         query.iter().map(|value| value.0).sum()
     }
-    fn add<C: Component>(mut query: Query<&mut C>, mut f: impl FnMut(phalanx::query::RefMut<'_, C>)) {
+    fn add<C: Component>(mut query: Query<&mut C>, mut f: impl FnMut(phalanx::query::WriteItem<'_, C>)) {
         for item in &mut query {
             f(item);
         }

@@ -1,6 +1,7 @@
 //! Resources: one of each type, taken out and put back whatever happens.
 
-use phalanx::{NoSuchResource, World};
+use phalanx::system::{IntoSystem, ParamSet, Res, ResMut};
+use phalanx::{NoSuchResource, Plain, World};
 use phalanx_testkit::{Counted, PanicSweep, Site, Tally, catch};
 
 #[derive(Debug, PartialEq)]
@@ -38,8 +39,8 @@ fn one_of_each_type() {
 fn what_is_missing_is_made_once() {
     let mut world = World::new();
     world.spawn_empty();
-    assert_eq!(world.resources_mut().init(|world| Score(world.len() as u32)), &mut Score(1));
-    assert_eq!(world.resources_mut().init::<Score>(|_| unreachable!()), &mut Score(1));
+    assert_eq!(*world.resources_mut().init(|world| Score(world.len() as u32)), Score(1));
+    assert_eq!(*world.resources_mut().init::<Score>(|_| unreachable!()), Score(1));
     assert!(catch(|| world.resources_mut().init::<Gravity>(|_| panic!("no gravity"))).is_err());
     assert!(world.resource::<Gravity>().is_err());
 }
@@ -98,4 +99,118 @@ fn destructors_that_panic_end_each_resource_once() {
         |_, _, _| (),
     );
     assert_eq!(points, 4);
+}
+
+#[test]
+fn systems_see_the_changes_of_resources_since_their_own_last_run() {
+    let mut world = World::new();
+    let flags = |score: Option<Res<Score>>| score.map(|score| [score.is_added(), score.is_changed()]);
+    let [mut early, mut late] = [flags.into_system(), flags.into_system()];
+    assert_eq!(world.run_system(&mut early), None);
+    world.insert_resource(Score(1));
+    assert_eq!(world.run_system(&mut early), Some([true, true]));
+    assert_eq!(world.run_system(&mut early), Some([false, false]));
+    world.insert_resource(Score(2));
+    assert_eq!(world.run_system(&mut early), Some([false, true]), "replaced, and not added");
+    // Reading and comparing change nothing.
+    let mut reads =
+        (|mut score: ResMut<Score>| (score.0, score.set_if_neq(Score(2)), score.is_changed())).into_system();
+    assert_eq!(world.run_system(&mut reads), (2, false, true));
+    assert_eq!(world.run_system(&mut reads), (2, false, false));
+    assert_eq!(world.run_system(&mut early), Some([false, false]));
+    // A system does not see its own writes in its next run; others do.
+    let mut writes = (|mut score: ResMut<Score>| {
+        let was = score.is_changed();
+        score.0 += 1;
+        (was, score.is_changed())
+    })
+    .into_system();
+    assert_eq!(world.run_system(&mut writes), (true, true), "the first run");
+    assert_eq!(world.run_system(&mut writes), (false, true));
+    assert_eq!(world.run_system(&mut early), Some([false, true]));
+    assert_eq!(world.run_system(&mut late), Some([true, true]), "the first run");
+    // By the world, in place and in a scope.
+    *world.resource_mut::<Score>().unwrap() = Score(9);
+    assert_eq!(world.run_system(&mut early), Some([false, true]));
+    world.resource_mut::<Score>().unwrap().bypass_change_detection().0 = 10;
+    assert_eq!(world.run_system(&mut early), Some([false, false]));
+    world.resource_scope(|world, score: &mut Score| world.insert_resource(Score(score.0))).unwrap();
+    assert_eq!(world.run_system(&mut early), Some([false, true]), "a scope is a change, and adds nothing");
+    world.remove_resource::<Score>().unwrap();
+    assert_eq!(world.run_system(&mut early), None);
+    world.insert_resource(Score(0));
+    assert_eq!(world.run_system(&mut early), Some([true, true]));
+}
+
+#[test]
+fn a_member_of_a_set_sees_the_same_flags_each_time_in_a_run() {
+    fn twice(mut set: ParamSet<(Res<Score>, ResMut<Score>)>) -> [bool; 3] {
+        [set.p0().is_changed(), set.p1().is_changed(), set.p0().is_changed()]
+    }
+    let mut world = World::new();
+    world.insert_resource(Score(1));
+    let mut system = twice.into_system();
+    assert_eq!(world.run_system(&mut system), [true; 3]);
+    assert_eq!(world.run_system(&mut system), [false; 3]);
+    world.resource_mut::<Score>().unwrap().0 = 2;
+    assert_eq!(world.run_system(&mut system), [true; 3]);
+}
+
+#[derive(Clone, Debug, PartialEq)]
+struct Fixed(u32);
+
+#[test]
+fn a_rollback_restores_when_kept_resources_have_changed() {
+    let mut world = World::new();
+    world.resources_mut().keep::<Fixed>();
+    world.insert_resource(Fixed(1));
+    world.insert_resource(Score(1));
+    let flags = |fixed: Res<Fixed>, score: Res<Score>| [fixed.is_changed(), score.is_changed()];
+    let [mut ran, mut undone] = [flags.into_system(), flags.into_system()];
+    assert_eq!(world.run_system(&mut ran), [true; 2]);
+    let before = world.checkpoint().unwrap();
+    world.resource_mut::<Fixed>().unwrap().0 = 2;
+    world.resource_mut::<Score>().unwrap().0 = 2;
+    assert_eq!(world.run_system(&mut undone), [true; 2]);
+    world.rollback(&before).unwrap();
+    // The run before the checkpoint counts. What was kept is as it was; what was not kept is another value than then.
+    assert_eq!(world.run_system(&mut ran), [false, true]);
+    assert_eq!(world.run_system(&mut ran), [false; 2]);
+    assert_eq!(world.run_system(&mut undone), [true; 2], "its run was undone");
+    // A clone has the same ticks; a resource that was removed since comes back with its own.
+    let copy = world.try_clone().unwrap();
+    let ticks = |world: &World| {
+        let fixed = world.resource_ref::<Fixed>().unwrap();
+        (fixed.added(), fixed.last_changed())
+    };
+    assert_eq!(ticks(&copy), ticks(&world));
+    let (before, then) = (world.checkpoint().unwrap(), ticks(&world));
+    world.clear_trackers();
+    world.remove_resource::<Fixed>().unwrap();
+    world.insert_resource(Fixed(3));
+    assert!(world.resource_ref::<Fixed>().unwrap().is_added());
+    world.rollback(&before).unwrap();
+    assert_eq!((ticks(&world), world.resource()), (then, Ok(&Fixed(1))));
+}
+
+#[test]
+fn a_delta_marks_the_resources_that_it_changes() {
+    #[derive(Plain, Clone, Copy, Debug, PartialEq)]
+    struct Level(u32);
+    #[derive(Plain, Clone, Copy, Debug, PartialEq)]
+    struct Lives(u32);
+    let mut here = World::new();
+    here.resources_mut().keep_plain::<Level>();
+    here.resources_mut().keep_plain::<Lives>();
+    here.insert_resource(Level(1));
+    here.insert_resource(Lives(1));
+    let mut there = here.try_clone().unwrap();
+    let before = here.checkpoint().unwrap();
+    here.resource_mut::<Level>().unwrap().0 = 2;
+    let bytes = phalanx::timeline::delta(&before, &here.checkpoint().unwrap()).unwrap();
+    there.clear_trackers();
+    there.apply_delta(&bytes).unwrap();
+    let level = there.resource_ref::<Level>().unwrap();
+    assert!(level.is_changed() && !level.is_added() && level.0 == 2);
+    assert!(!there.resource_ref::<Lives>().unwrap().is_changed());
 }

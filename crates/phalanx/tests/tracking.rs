@@ -3,8 +3,8 @@
 
 use phalanx::query::Filtered;
 use phalanx::{
-    Added, BundleBuilder, Changed, Component, ComponentError, Entity, Has, Key, Or, QueryData, QueryState, Role, With,
-    Without, World,
+    Added, BundleBuilder, Changed, Component, ComponentError, Entity, Has, Key, Or, QueryData, QueryState, Ref, Role,
+    With, Without, World,
 };
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -80,12 +80,13 @@ macro_rules! model_test {
                 let mut first = QueryState::<Entity, Changed<$c>>::new();
                 let mut second = QueryState::<(Entity, &mut $c), Added<$c>>::new();
                 let mut writer = QueryState::<&mut $c, (Changed<$c>, With<Other>)>::new();
-                let (mut looked, mut settled) = ([0; 3], 0);
+                let mut flags = QueryState::<(Entity, Ref<$c>)>::new();
+                let (mut looked, mut settled) = ([0; 4], 0);
                 for step in 1..=rounds.1 as u64 {
                     let all: Vec<Entity> = model.keys().copied().collect();
                     let e = all.get(dice.roll(all.len().max(1))).copied();
                     let value = || $c(step.to_string());
-                    match (dice.roll(30), e) {
+                    match (dice.roll(33), e) {
                         (0, _) => {
                             model.insert(world.spawn(value()), Some((step, step)));
                         }
@@ -207,6 +208,43 @@ macro_rules! model_test {
                             assert_eq!(found, expected, "seed {seed} step {step}");
                             looked[1] = step;
                         }
+                        (29, Some(e)) => {
+                            if let Ok(mut item) = world.get_mut::<$c>(e) {
+                                let same = $c(item.0.clone());
+                                assert!(!item.set_if_neq(same));
+                                if dice.roll(2) == 0 {
+                                    let was = item.0.clone();
+                                    assert_eq!(item.replace_if_neq($c(was.clone() + "!")), Some($c(was)));
+                                    wrote(&mut model, e, step);
+                                }
+                            }
+                        }
+                        (30, Some(e)) => {
+                            if let Ok(item) = world.get_mut::<$c>(e) {
+                                let mut text = item.map_unchanged(|item| &mut item.0);
+                                assert!(!text.is_empty());
+                                if dice.roll(2) == 0 {
+                                    text.push('m');
+                                    wrote(&mut model, e, step);
+                                }
+                            }
+                        }
+                        (31, _) => {
+                            let (added, changed) =
+                                (new_since(&model, looked[3], true), new_since(&model, looked[3], false));
+                            let mut found = 0;
+                            for (e, item) in flags.iter(&world) {
+                                assert_eq!(item.is_added(), added.contains(&e), "seed {seed} step {step}");
+                                assert_eq!(item.is_changed(), changed.contains(&e), "seed {seed} step {step}");
+                                let since_settled = world.get_ref::<$c>(e).unwrap();
+                                assert_eq!(since_settled.is_changed(), model[&e].unwrap().1 > settled);
+                                assert_eq!(since_settled.last_changed(), item.last_changed());
+                                assert_eq!((since_settled.added(), &*since_settled), (item.added(), &*item));
+                                found += 1;
+                            }
+                            assert_eq!(found, model.values().flatten().count());
+                            looked[3] = step;
+                        }
                         (28, _) => {
                             let mut expected = new_since(&model, looked[2], false);
                             expected.retain(|e| world.has::<Other>(*e));
@@ -245,9 +283,13 @@ macro_rules! column_test {
         fn $test() {
             let mut world = World::new();
             let mut state = QueryState::<Entity, Changed<$c>>::new();
+            let mut flags = QueryState::<Ref<$c>>::new();
             assert!(state.is_empty(&world));
             let [a, b] = [world.spawn($make), world.spawn($make)];
             let mut sees = |world: &mut World, count: usize, why: &str| {
+                assert_eq!(flags.iter(world).filter(|item| item.is_changed()).count(), count, "{why}");
+                assert!(!flags.iter(world).any(|item| item.is_changed()), "twice: {why}");
+                assert_eq!(flags.iter(world).count(), world.query::<&$c>().len(), "{why}");
                 assert_eq!(state.len(world), count, "{why}");
                 assert_eq!(state.get(world, b).is_ok(), count > 0, "{why}");
                 assert_eq!(state.iter(world).count(), count, "{why}");

@@ -1,7 +1,7 @@
 //! [`ColumnTracked`]: the layout of components with a change tick for each column.
 #![allow(unsafe_code)]
 
-use super::{RunTicks, Tick, Track, TracksChanges};
+use super::{ComponentTicks, RunTicks, Tick, Track, TracksChanges};
 use crate::layout::sealed::Untracked;
 use crate::layout::{Kind, Layout};
 use core::marker::PhantomData;
@@ -54,7 +54,7 @@ pub(super) use as_untracked;
 pub struct ColumnTrackedPtr<P> {
     values: P,
     lane: *const Lane,
-    now: Tick,
+    run: RunTicks,
 }
 
 // SAFETY: the lanes are those of `L`, whose functions access nothing else, and one more without memory. `L` is untracked: the
@@ -85,7 +85,7 @@ unsafe impl<C: 'static, L: Layout<C> + Untracked> Layout<C> for ColumnTracked<L>
     #[inline(always)]
     unsafe fn ptr(lanes: *const Lane, ticks: RunTicks) -> Self::Ptr {
         // SAFETY: there are the lanes of `L` and one more, by the caller's contract.
-        unsafe { ColumnTrackedPtr { values: L::ptr(lanes, ticks), lane: lanes.add(L::LANES), now: ticks.now } }
+        unsafe { ColumnTrackedPtr { values: L::ptr(lanes, ticks), lane: lanes.add(L::LANES), run: ticks } }
     }
 
     unsafe fn get_in<'a>(block: *const u8) -> L::Ref<'a>
@@ -114,7 +114,7 @@ unsafe impl<C: 'static, L: Layout<C> + Untracked> Layout<C> for ColumnTracked<L>
         // long as the others.
         unsafe {
             L::write(ptr.values, row, value);
-            set_column_tick(&*ptr.lane, ptr.now);
+            set_column_tick(&*ptr.lane, ptr.run.now);
         }
     }
 
@@ -123,7 +123,7 @@ unsafe impl<C: 'static, L: Layout<C> + Untracked> Layout<C> for ColumnTracked<L>
         // contract. The lane of the tick lives as long as the others.
         unsafe {
             L::write_many(ptr.values, row, values, len);
-            set_column_tick(&*ptr.lane, ptr.now);
+            set_column_tick(&*ptr.lane, ptr.run.now);
         }
     }
 
@@ -140,5 +140,12 @@ unsafe impl<C: 'static, L: Layout<C> + Untracked> TracksChanges<C> for ColumnTra
     unsafe fn changed(lanes: *const Lane, _: usize, ticks: RunTicks) -> Tick {
         // SAFETY: there are the lanes of `L` and one more, by the caller's contract.
         column_tick(unsafe { &*lanes.add(L::LANES) }, ticks)
+    }
+
+    #[inline(always)]
+    unsafe fn ticks(ptr: Self::Ptr, _: usize) -> (ComponentTicks, RunTicks) {
+        // SAFETY: the lane of the tick lives as long as the others.
+        let changed = column_tick(unsafe { &*ptr.lane }, ptr.run);
+        (ComponentTicks { added: changed, changed }, ptr.run)
     }
 }

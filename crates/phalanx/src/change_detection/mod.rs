@@ -2,11 +2,14 @@
 //!
 //! A component is tracked if it asks for it. Untracked components have neither memory nor code for it.
 //!
-//! | `#[component(…)]` | stored ticks | item of `&mut C` | filters |
+//! | `#[component(…)]` | stored ticks | item of `&mut C` | filters and terms |
 //! |---|---|---|---|
 //! | without `track` | none | that of the layout | none: naming one does not compile |
-//! | `track = "column"` | one for each column of a table, and for each sparse storage | that of the layout | [`Changed`](crate::Changed), for whole columns |
-//! | `track = "row"` | two for each value (8 bytes): when it was added and changed | a [`Mut`], which records a change when it is dereferenced mutably | [`Added`](crate::Added), [`Changed`](crate::Changed) |
+//! | `track = "column"` | one for each column of a table, and for each sparse storage | that of the layout | [`Changed`](crate::Changed) and [`Ref`], for whole columns |
+//! | `track = "row"` | two for each value (8 bytes): when it was added and changed | a [`Mut`], which records a change when it is dereferenced mutably | [`Added`](crate::Added), [`Changed`](crate::Changed), [`Ref`] |
+//!
+//! The filters pass what is new. The term [`Ref`] yields every value and tells whether it is new. Resources are always
+//! tracked: see [`Res`](crate::system::Res).
 //!
 //! # Ticks and runs
 //!
@@ -57,10 +60,26 @@
 //! - `get_mut` and the like,
 //! - each run of a query with `&mut C`, whether it writes or not.
 //!
+//! [`Mut::set_if_neq`] compares first. [`Mut::map_unchanged`] returns a part of the value without recording a change.
+//!
 //! Tracked components have no [`World::pool_mut`](crate::World::pool_mut). A query that filters by row ticks has no chunks. Of two
 //! queries at once, neither may filter by what the other writes.
 //!
 //! A [clone](crate::World::try_clone) of a world has the same ticks and clock, and so has a world that was saved and loaded.
+//!
+//! # Tracking is chosen at compile time
+//!
+//! Tracking cannot be enabled at run time, for three reasons:
+//!
+//! - It decides what `&mut C` yields: `&mut C`, or a [`Mut`] that records. If each could be either, every write of every
+//!   untracked component would test which one it is.
+//! - It decides how many columns a component has. To enable it, all tables with the component would have to be built again, and
+//!   snapshots, deltas and checkpoints of both forms would have to be told apart.
+//! - A filter by changes that are not tracked would match nothing. As it is, it does not compile.
+//!
+//! What can be chosen at run time: connect a [listener or collector](crate::signal), which costs nothing until then and sees
+//! insertions, replacements, removals and [`patch`](crate::World::patch). Or declare two components of the same data, of which
+//! one is tracked, and insert the one or the other.
 //!
 //! # Wrapping
 //!
@@ -71,6 +90,7 @@
 
 mod clock;
 mod column_tracked;
+mod handles;
 mod row_tracked;
 
 pub(crate) use clock::{Clock, Moment, Time};
@@ -78,10 +98,12 @@ pub use column_tracked::ColumnTracked;
 #[doc(hidden)]
 pub use column_tracked::ColumnTrackedPtr;
 pub(crate) use column_tracked::{column_tick, set_column_tick};
+pub use handles::{Mut, Ref};
+pub(crate) use handles::{reads_ticks, sets_ticks};
+pub(crate) use row_tracked::{AtomicTicks, ticks_at, ticks_of};
 #[doc(hidden)]
-pub use row_tracked::RowTrackedPtr;
-pub(crate) use row_tracked::{AtomicTicks, ComponentTicks, ticks_at, ticks_of};
-pub use row_tracked::{Mut, RowTracked, SliceMut};
+pub use row_tracked::{ComponentTicks, RowTrackedPtr};
+pub use row_tracked::{RowTracked, SliceMut};
 
 use crate::component::Component;
 use crate::layout::Layout;
@@ -99,7 +121,7 @@ impl Tick {
     }
 
     /// Returns `true` if the tick is not after `other`.
-    fn is_until(self, other: Tick) -> bool {
+    pub(crate) fn is_until(self, other: Tick) -> bool {
         other.0.wrapping_sub(self.0) < 1 << 31
     }
 }
@@ -158,7 +180,7 @@ impl RunTicks {
 ///
 /// # Safety
 ///
-/// `changed` reads only change ticks.
+/// `changed` and `ticks` read only change ticks.
 #[diagnostic::on_unimplemented(
     message = "changes of `{C}` are not tracked",
     label = "needs a component whose changes are tracked",
@@ -172,6 +194,15 @@ pub unsafe trait TracksChanges<C>: Layout<C> {
     /// The lanes are the component's, and the row is in use.
     #[doc(hidden)]
     unsafe fn changed(lanes: *const Lane, row: usize, ticks: RunTicks) -> Tick;
+
+    /// Returns the ticks of the value at a row, and those of the run. Where only changes of whole columns are known, `added` has
+    /// no meaning.
+    ///
+    /// # Safety
+    ///
+    /// `ptr` is that of the component's lanes, and the row is in use.
+    #[doc(hidden)]
+    unsafe fn ticks(ptr: Self::Ptr, row: usize) -> (ComponentTicks, RunTicks);
 }
 
 /// A layout with a change tick for each column, but none for its values: [`ColumnTracked`].

@@ -1,4 +1,4 @@
-//! [`RowTracked`]: the layout of components with two ticks for each value, and [`Mut`], which sets them.
+//! [`RowTracked`]: the layout of components with two ticks for each value, and their slices.
 //!
 //! # Invariants
 //!
@@ -8,18 +8,19 @@
 #![allow(unsafe_code)]
 
 use super::column_tracked::as_untracked;
-use super::{RunTicks, Tick, Track, TracksAdditions, TracksChanges};
+use super::{Mut, RunTicks, Tick, Track, TracksAdditions, TracksChanges};
 use crate::layout::{Kind, Layout, Linear, Pool, Table};
 use core::fmt;
 use core::marker::PhantomData;
-use core::ops::{Deref, DerefMut};
+use core::ops::Deref;
 use core::ptr::NonNull;
 use core::sync::atomic::{AtomicU32, Ordering};
 use phalanx_store::raw::Lane;
 
 /// The ticks at which a value was added and changed.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct ComponentTicks {
+#[doc(hidden)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ComponentTicks {
     pub(crate) added: Tick,
     pub(crate) changed: Tick,
 }
@@ -75,11 +76,31 @@ impl AtomicTicks {
         self.changed.store(now.0, Ordering::Relaxed);
     }
 
+    /// Returns both ticks.
+    #[inline(always)]
+    pub(crate) fn get(&self) -> ComponentTicks {
+        ComponentTicks { added: self.added(), changed: self.changed() }
+    }
+
+    /// Sets the ticks of a value that is inserted now, in place of another one or not.
+    pub(crate) fn set_inserted(&self, replaces: bool, now: Tick) {
+        if !replaces {
+            self.set_added(now);
+        }
+        self.set_changed(now);
+    }
+
     /// Sets both ticks.
     #[inline(always)]
     pub(crate) fn set(&self, ticks: ComponentTicks) {
         self.set_added(ticks.added);
         self.set_changed(ticks.changed);
+    }
+}
+
+impl From<ComponentTicks> for AtomicTicks {
+    fn from(ticks: ComponentTicks) -> AtomicTicks {
+        AtomicTicks { added: AtomicU32::new(ticks.added.0), changed: AtomicU32::new(ticks.changed.0) }
     }
 }
 
@@ -119,78 +140,6 @@ pub struct RowTrackedPtr<P> {
     run: RunTicks,
 }
 
-/// Mutable access to a value of a row-tracked component. Dereferencing it mutably sets the change tick of the value.
-///
-/// ```
-/// use phalanx::{Component, World};
-///
-/// #[derive(Component)]
-/// #[component(track = "row")]
-/// struct Health(i32);
-///
-/// let mut world = World::new();
-/// let e = world.spawn(Health(10));
-/// world.clear_trackers();
-/// let mut health = world.get_mut::<Health>(e).unwrap();
-/// health.bypass_change_detection().0 = 9; // no change is recorded
-/// assert!(health.0 == 9 && !health.is_changed());
-/// health.0 = 8;
-/// assert!(health.is_changed() && !health.is_added());
-/// ```
-pub struct Mut<'a, C> {
-    value: &'a mut C,
-    ticks: &'a AtomicTicks,
-    run: RunTicks,
-}
-
-impl<C> Mut<'_, C> {
-    /// Returns `true` if the value was added since the previous run of the query's state.
-    ///
-    /// Without a state it is `true` for values that were added since [`World::clear_trackers`](crate::World::clear_trackers).
-    pub fn is_added(&self) -> bool {
-        self.run.is_new(self.ticks.added())
-    }
-
-    /// Returns `true` if the value was changed since the previous run of the query's state, or through this `Mut`.
-    pub fn is_changed(&self) -> bool {
-        self.run.is_new(self.ticks.changed())
-    }
-
-    /// Sets the change tick of the value.
-    #[inline(always)]
-    pub fn set_changed(&mut self) {
-        self.ticks.set_changed(self.run.now);
-    }
-
-    /// Returns the value mutably, without recording a change.
-    #[inline(always)]
-    pub fn bypass_change_detection(&mut self) -> &mut C {
-        self.value
-    }
-}
-
-impl<C> Deref for Mut<'_, C> {
-    type Target = C;
-    #[inline(always)]
-    fn deref(&self) -> &C {
-        self.value
-    }
-}
-
-impl<C> DerefMut for Mut<'_, C> {
-    #[inline(always)]
-    fn deref_mut(&mut self) -> &mut C {
-        self.set_changed();
-        self.value
-    }
-}
-
-impl<C: fmt::Debug> fmt::Debug for Mut<'_, C> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.value.fmt(f)
-    }
-}
-
 /// Mutable access to the values of a row-tracked component in a table.
 ///
 /// A slice cannot record which values are written, so [`all`](SliceMut::all) sets the change tick of all. [`get_mut`](SliceMut::get_mut)
@@ -217,13 +166,13 @@ impl<'a, C> SliceMut<'a, C> {
 
     /// Returns the value at a row mutably.
     pub fn get_mut(&mut self, row: usize) -> Option<Mut<'_, C>> {
-        Some(Mut { value: self.values.get_mut(row)?, ticks: &self.ticks[row], run: self.run })
+        Some(Mut::new(self.values.get_mut(row)?, &self.ticks[row], self.run))
     }
 
     /// Returns an iterator over the values, mutably.
     pub fn iter_mut(&mut self) -> impl ExactSizeIterator<Item = Mut<'_, C>> {
         let run = self.run;
-        self.values.iter_mut().zip(self.ticks).map(move |(value, ticks)| Mut { value, ticks, run })
+        self.values.iter_mut().zip(self.ticks).map(move |(value, ticks)| Mut::new(value, ticks, run))
     }
 }
 
@@ -303,7 +252,7 @@ where
     unsafe fn get_mut<'a>(ptr: Self::Ptr, row: usize) -> Mut<'a, C> {
         // SAFETY: the row is initialised and not used otherwise for `'a`, by the caller's contract. There are as many ticks as
         // values.
-        unsafe { Mut { value: L::get_mut(ptr.values, row), ticks: ptr.ticks.add(row).as_ref(), run: ptr.run } }
+        unsafe { Mut::new(L::get_mut(ptr.values, row), ptr.ticks.add(row).as_ref(), ptr.run) }
     }
 
     #[inline(always)]
@@ -337,7 +286,7 @@ where
 // SAFETY: it reads only the lane of ticks.
 unsafe impl<C: 'static, L> TracksChanges<C> for RowTracked<L>
 where
-    RowTracked<L>: Layout<C>,
+    RowTracked<L>: Layout<C, Ptr = RowTrackedPtr<NonNull<C>>>,
 {
     #[inline(always)]
     unsafe fn changed(lanes: *const Lane, row: usize, _: RunTicks) -> Tick {
@@ -345,12 +294,19 @@ where
         // ticks, which only queries may write meanwhile.
         unsafe { ticks_at(&*lanes.add(1), row).changed() }
     }
+
+    #[inline(always)]
+    unsafe fn ticks(ptr: Self::Ptr, row: usize) -> (ComponentTicks, RunTicks) {
+        // SAFETY: the row is in use, by the caller's contract, and there are as many ticks as values. Queries write them only as
+        // atomics.
+        (unsafe { ptr.ticks.add(row).as_ref() }.get(), ptr.run)
+    }
 }
 
 // SAFETY: it reads only the lane of ticks.
 unsafe impl<C: 'static, L> TracksAdditions<C> for RowTracked<L>
 where
-    RowTracked<L>: Layout<C>,
+    RowTracked<L>: Layout<C, Ptr = RowTrackedPtr<NonNull<C>>>,
 {
     #[inline(always)]
     unsafe fn added(lanes: *const Lane, row: usize, _: RunTicks) -> Tick {

@@ -3,8 +3,9 @@
 //! Collectors collect while an operation is committed, in memory that is reserved before. No user code runs then, so a
 //! panic of a listener loses nothing.
 
+use super::kept_values::{KeptValues, ValueCollectorState};
 use super::{Event, JournalEntry};
-use crate::alloc::{try_reserve, try_reserve_map};
+use crate::alloc::{try_reserve, try_reserve_map, try_vec};
 use crate::component::ComponentId;
 use crate::seeded::NumberMap;
 use core::sync::atomic::{AtomicU64, Ordering};
@@ -101,12 +102,26 @@ pub(crate) struct Collectors {
     pub(crate) list: Vec<CollectorState>,
     /// One for each reader.
     pub(crate) logs: Vec<ChangeLog>,
+    /// Those that keep values.
+    pub(crate) values: Vec<ValueCollectorState>,
 }
 
 impl Collectors {
     /// Returns `true` if there are no collectors and no readers.
     pub(crate) fn is_empty(&self) -> bool {
-        self.list.is_empty() && self.logs.is_empty()
+        self.list.is_empty() && self.logs.is_empty() && self.values.is_empty()
+    }
+
+    /// Returns a collector of values, if the world has it.
+    pub(crate) fn values_mut(&mut self, id: u64) -> Option<&mut ValueCollectorState> {
+        self.values.iter_mut().find(|state| state.id == id)
+    }
+
+    /// Forgets the entries from `start` on, which are discarded before their values were cloned.
+    pub(super) fn forget_entries(&mut self, start: usize) {
+        for state in &mut self.values {
+            state.wanted.retain(|(at, _)| (*at as usize) < start);
+        }
     }
 
     /// Returns the log of the reader with this count.
@@ -129,7 +144,8 @@ impl Collectors {
     /// Iterates over the conditions of all collectors.
     pub(crate) fn conditions(&self) -> impl Iterator<Item = &Condition> {
         let logs = self.logs.iter().flat_map(|log| &log.conditions);
-        self.list.iter().flat_map(|state| &state.conditions).chain(logs)
+        let values = self.values.iter().flat_map(|state| &state.conditions);
+        self.list.iter().flat_map(|state| &state.conditions).chain(logs).chain(values)
     }
 
     /// Reserves capacity for more entities in each collector.
@@ -138,13 +154,21 @@ impl Collectors {
             try_reserve(&mut state.entities, count)?;
             try_reserve_map(&mut state.seen, count)?;
         }
+        self.values.iter_mut().try_for_each(|state| state.try_reserve(count))?;
         self.logs.iter_mut().try_for_each(|log| log.try_reserve(count))
     }
 
-    /// Adds the entity of an event to each collector that has a matching condition, and counts it in `collected`.
+    /// Adds the entity of the event with this number to each collector that has a matching condition, and counts it in
+    /// `collected`.
     ///
     /// `has` returns `true` if the row of the event has a component. Capacity for the entity is reserved before.
-    pub(crate) fn collect(&mut self, entry: &JournalEntry, collected: &mut u64, has: impl Fn(ComponentId) -> bool) {
+    pub(crate) fn collect(
+        &mut self,
+        entry: &JournalEntry,
+        number: usize,
+        collected: &mut u64,
+        has: impl Fn(ComponentId) -> bool,
+    ) {
         for state in &mut self.list {
             let meets = state.conditions.iter().any(|condition| condition.is_met(entry, &has));
             let key = key(entry.entity);
@@ -162,10 +186,30 @@ impl Collectors {
                 *collected += 1;
             }
         }
+        for state in &mut self.values {
+            if state.conditions.iter().any(|condition| condition.is_met(entry, &has)) {
+                state.wanted.push((number as u32, *collected));
+                *collected += 1;
+            }
+        }
     }
 
-    /// Removes the entities that were collected since the count of collected entities was `collected`.
-    pub(crate) fn truncate(&mut self, collected: u64) {
+    /// Returns lists with capacity for the values that [`truncate`](Collectors::truncate) removes, one for each collector of
+    /// values.
+    pub(crate) fn try_lists_since(&self, collected: u64) -> Result<Vec<Box<dyn KeptValues>>, AllocError> {
+        let mut lists = try_vec(self.values.len())?;
+        for state in &self.values {
+            lists.push(state.values.try_list_since(collected)?);
+        }
+        Ok(lists)
+    }
+
+    /// Removes the entities that were collected since the count of collected entities was `collected`. Values are moved to the
+    /// lists that were created for them.
+    pub(crate) fn truncate(&mut self, collected: u64, values: &mut [Box<dyn KeptValues>]) {
+        for (state, list) in self.values.iter_mut().zip(values) {
+            state.values.move_since(collected, &mut **list);
+        }
         for CollectorState { entities, seen, .. } in &mut self.list {
             // Entities that were collected later are at the end.
             while let Some(key) = entities.last().copied().map(key)
@@ -189,6 +233,8 @@ impl Collectors {
             + self.list.iter().map(each).sum::<usize>()
             + self.logs.capacity() * size_of::<ChangeLog>()
             + self.logs.iter().map(each_log).sum::<usize>()
+            + self.values.capacity() * size_of::<ValueCollectorState>()
+            + self.values.iter().map(|state| state.values.bytes()).sum::<usize>()
     }
 }
 

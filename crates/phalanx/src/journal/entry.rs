@@ -56,7 +56,7 @@ impl JournalEntry {
     }
 
     /// Returns the entry of an event of a row.
-    pub(super) fn new(row: RowName, change: RowChange, event: Event, id: ComponentId, old: ValuePtr) -> JournalEntry {
+    pub(crate) fn new(row: RowName, change: RowChange, event: Event, id: ComponentId, old: ValuePtr) -> JournalEntry {
         let RowName { slot, owner, label } = row;
         JournalEntry {
             event,

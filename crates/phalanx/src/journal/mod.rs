@@ -4,6 +4,7 @@
 
 mod collectors;
 mod entry;
+mod kept_values;
 mod past_row;
 mod row_recorder;
 mod value_ptr;
@@ -11,6 +12,8 @@ mod value_ptr;
 pub use collectors::Collector;
 pub(crate) use collectors::{ChangeLog, CollectorState, Collectors, Condition};
 pub(crate) use entry::{JournalEntry, RowChange, RowName};
+pub use kept_values::{Change, PastValue};
+pub(crate) use kept_values::{KeptValues, ValueCollectorState, Values};
 #[doc(hidden)]
 pub use past_row::PastRow;
 pub(crate) use row_recorder::MovedValues;
@@ -36,6 +39,16 @@ pub(crate) enum Event {
     Row,
 }
 
+impl Event {
+    /// The bits of all events of components.
+    pub(crate) const ALL: u8 = u8::MAX;
+
+    /// Returns the bit of an event of a component in a set of events.
+    pub(crate) fn bit(self) -> u8 {
+        1 << self as u8
+    }
+}
+
 /// The journal of a storage.
 #[derive(Default)]
 pub(crate) struct Journal {
@@ -55,8 +68,8 @@ pub(crate) struct Journal {
 #[derive(Default)]
 pub(crate) struct Recording {
     pub(crate) collectors: Collectors,
-    /// For each component, whether its changes are recorded.
-    watched: Vec<bool>,
+    /// For each component, the [events](Event::bit) that are recorded.
+    watched: Vec<u8>,
     /// Whether spawned entities are recorded.
     spawns: bool,
     /// Whether despawned entities are recorded.
@@ -138,10 +151,16 @@ impl Journal {
         self.collected
     }
 
-    /// Removes from collectors what they have collected since [`collected`](Journal::collected) returned this number.
-    pub(crate) fn truncate_collected(&mut self, collected: u64) {
+    /// Returns lists with capacity for the values that [`truncate_collected`](Journal::truncate_collected) removes.
+    pub(crate) fn try_lists_since(&self, collected: u64) -> Result<Vec<Box<dyn KeptValues>>, AllocError> {
+        self.recording.as_ref().map_or(Ok(Vec::new()), |recording| recording.collectors.try_lists_since(collected))
+    }
+
+    /// Removes from collectors what they have collected since [`collected`](Journal::collected) returned this number. Values are
+    /// moved to lists that were created for them.
+    pub(crate) fn truncate_collected(&mut self, collected: u64, values: &mut [Box<dyn KeptValues>]) {
         if let Some(recording) = &mut self.recording {
-            recording.collectors.truncate(collected);
+            recording.collectors.truncate(collected, values);
         }
     }
 
@@ -159,9 +178,21 @@ impl Journal {
 }
 
 impl Recording {
-    /// Returns `true` if changes of a component are recorded.
+    /// Returns the events of a component that are recorded.
+    fn watched(&self, id: ComponentId) -> u8 {
+        self.watched.get(id.index()).copied().unwrap_or(0)
+    }
+
+    /// Returns `true` if some events of a component are recorded.
     fn watches(&self, id: ComponentId) -> bool {
-        self.watched.get(id.index()).is_some_and(|watched| *watched)
+        self.watched(id) != 0
+    }
+
+    /// Returns `true` if an event of a component is recorded. An operation of several steps records all events of a component,
+    /// because a later step may displace what an earlier one has inserted.
+    fn records(&self, event: Event, id: ComponentId) -> bool {
+        let watched = self.watched(id);
+        watched & event.bit() != 0 || watched != 0 && self.unlinked_from.is_some()
     }
 
     /// Returns the event that records the spawn of an entity without components, if it is recorded.
@@ -199,9 +230,9 @@ impl Recording {
         rows.clear();
     }
 
-    /// Determines what is recorded: what listeners, observers and collectors ask for. `listens` answers for the index of a
-    /// component.
-    pub(crate) fn set_watched(&mut self, spawns: bool, despawns: bool, watch: Watch, listens: impl Fn(usize) -> bool) {
+    /// Determines what is recorded: what listeners, observers and collectors ask for. `listens` returns the events of the
+    /// component with an index.
+    pub(crate) fn set_watched(&mut self, spawns: bool, despawns: bool, watch: Watch, listens: impl Fn(usize) -> u8) {
         (self.spawns, self.despawns, self.watch) = (spawns, despawns, watch);
         for (id, watched) in self.watched.iter_mut().enumerate() {
             *watched = listens(id);
@@ -211,7 +242,7 @@ impl Recording {
                 Event::Spawned => self.spawns = true,
                 Event::Despawned => self.despawns = true,
                 Event::Added | Event::Set | Event::Linked | Event::Unlinked | Event::Removed => {
-                    self.watched[condition.id.index()] = true
+                    self.watched[condition.id.index()] |= condition.event.bit()
                 }
                 Event::Row => {}
             }
@@ -222,7 +253,7 @@ impl Recording {
     pub(crate) fn try_cover(&mut self, id: ComponentId) -> Result<(), AllocError> {
         try_reserve_at(&mut self.watched, id.index())?;
         let len = self.watched.len().max(id.index() + 1);
-        self.watched.resize(len, false);
+        self.watched.resize(len, 0);
         Ok(())
     }
 
@@ -230,6 +261,7 @@ impl Recording {
     pub(crate) fn discard_unlinked(&mut self) {
         if let Some(start) = self.unlinked_from.take() {
             self.entries.truncate(start);
+            self.collectors.forget_entries(start);
         }
     }
 }

@@ -157,6 +157,24 @@ impl Storage {
         });
     }
 
+    /// Clones a value that is about to be changed in place, for collectors of past values. This is user code, and changes
+    /// nothing.
+    #[inline(always)]
+    pub(crate) fn stage_past_value<C: Component>(&mut self, slot: Entity) {
+        self.if_recording((), |storage| storage.stage_value(slot, storage.components.id::<C>()));
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn stage_value(&mut self, slot: Entity, id: ComponentId) {
+        let Some(value) = self.value_ptr(slot, id) else { return };
+        let Some(recording) = &mut self.journal.recording else { return };
+        for state in recording.collectors.values.iter_mut().filter(|state| state.keeps_set(id)) {
+            // SAFETY: the collector keeps values of this component, and the slot has one. The storage is borrowed exclusively.
+            unsafe { state.values.stage(value) };
+        }
+    }
+
     /// Records that a slot was linked to a target, or unlinked from it.
     #[inline(always)]
     pub(crate) fn record_link(&mut self, event: Event, relation: u32, source: Entity, target: u32) {
@@ -275,15 +293,17 @@ impl Storage {
             row.push_always(Event::Row, ComponentId::ROW, ValuePtr::None);
         }
         let Recording { entries, collectors, .. } = &mut *recording;
-        entries[start..].sort_unstable_by_key(|entry| (entry.phase(), self.components.rank(entry.id)));
+        if entries.len() > start + 1 {
+            entries[start..].sort_unstable_by_key(|entry| (entry.phase(), self.components.rank(entry.id)));
+        }
         if let Some(first) = entries.get_mut(start) {
             first.starts = true;
         }
         if !collectors.is_empty() {
             let mut collected = self.journal.collected;
-            for entry in &entries[start..] {
-                collectors
-                    .collect(entry, &mut collected, |id| change != RowChange::Removed && self.has(entry.slot, id));
+            for (number, entry) in (start..).zip(&entries[start..]) {
+                let has = |id| change != RowChange::Removed && self.has(entry.slot, id);
+                collectors.collect(entry, number, &mut collected, has);
             }
             self.journal.collected = collected;
         }
@@ -385,9 +405,9 @@ struct RowRecorder<'a> {
 }
 
 impl RowRecorder<'_> {
-    /// Records an event of a component, if a listener or a collector watches the component.
+    /// Records an event of a component, if a listener or a collector watches it.
     fn push(&mut self, event: Event, id: ComponentId, old: ValuePtr) {
-        if self.recording.watches(id) {
+        if self.recording.records(event, id) {
             self.push_always(event, id, old);
         }
     }
@@ -434,7 +454,7 @@ impl RowRecorder<'_> {
     fn record_removed(&mut self, values: impl Iterator<Item = (ComponentId, ValuePtr)>) {
         let (all, start) = (self.name.label.is_none() && self.recording.despawns, self.recording.entries.len());
         for (id, old) in values.filter(|(id, _)| *id != ComponentId::ROW) {
-            if all || self.recording.watches(id) {
+            if all || self.recording.records(Event::Removed, id) {
                 self.push_always(Event::Removed, id, old);
             }
         }

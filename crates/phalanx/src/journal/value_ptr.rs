@@ -2,9 +2,11 @@
 #![allow(unsafe_code)]
 
 use crate::change_detection::RunTicks;
-use crate::component::Component;
+use crate::component::{Component, ComponentInfo};
 use crate::layout::Layout;
-use phalanx_store::raw::Lane;
+use crate::storage::table::ALIGNED_FOR_ALL;
+use core::ptr::NonNull;
+use phalanx_store::raw::{Lane, row_ptr};
 
 /// The address of a component value, in one of the forms in which a storage or an operation holds it.
 #[derive(Clone, Copy, Debug)]
@@ -39,6 +41,22 @@ impl ValuePtr {
                 ValuePtr::Block(block) => Some(C::Layout::get_in(block)),
                 ValuePtr::Value(value) => Some(C::Layout::show(&*value.cast::<C>())),
             }
+        }
+    }
+
+    /// Returns the address of the value, if there is a value of the component and it is in one piece.
+    ///
+    /// # Safety
+    ///
+    /// Unless this is `None`, there is a value of the component.
+    pub(crate) unsafe fn address(self, info: &ComponentInfo) -> Option<NonNull<u8>> {
+        match self {
+            ValuePtr::None => None,
+            _ if !info.has_address => None,
+            _ if info.is_zero_sized() => Some(NonNull::without_provenance(ALIGNED_FOR_ALL)),
+            // SAFETY: the lane is the first of the component, and has a value at the row, by the caller's contract.
+            ValuePtr::Lanes(lane, row) => NonNull::new(unsafe { row_ptr(&*lane, row) }),
+            ValuePtr::Block(value) | ValuePtr::Value(value) => NonNull::new(value.cast_mut()),
         }
     }
 }

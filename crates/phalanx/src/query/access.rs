@@ -12,7 +12,8 @@ use core::fmt;
 #[derive(Clone, Debug, Default)]
 pub struct Access {
     touched: Vec<Touch>,
-    /// Components that are read of any row: of rows that a filter rejects, and of rows that terms find elsewhere.
+    /// Components that are read of any row: of rows that a filter rejects, of rows that terms find elsewhere, and whole columns
+    /// whose tick is read.
     read_anywhere: Vec<TypeId>,
     /// Set if all components but these may be read, of any row.
     reads_all_but: Option<Vec<TypeId>>,
@@ -157,6 +158,14 @@ impl Access {
     pub(crate) fn touch<C: Component>(&mut self, writes: bool) {
         let track = C::Layout::TRACK;
         self.add(Touch { key: TypeId::of::<C>(), name: core::any::type_name::<C>(), writes, track, elsewhere: false });
+    }
+
+    /// Adds a component whose values and change ticks are read. The tick of a column is shared by rows that are not visited.
+    pub(crate) fn touch_ticks<C: Component>(&mut self) {
+        self.touch::<C>(false);
+        if C::Layout::TRACK == Track::Column {
+            self.read_anywhere.push(TypeId::of::<C>());
+        }
     }
 
     /// Adds a relation whose links are read.

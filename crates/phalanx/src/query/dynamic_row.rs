@@ -347,8 +347,13 @@ impl<'w> DynamicRow<'w, '_> {
 
     /// Returns the key of the row.
     pub fn key(&self) -> Key {
-        let slot = self.row.key(self.world);
-        self.world.storage.key_of(Row(slot)).unwrap_or(Key::main(slot))
+        let row = self.row();
+        self.world.storage.key_of(row).unwrap_or(Key::main(row.0))
+    }
+
+    /// Returns the row.
+    pub(crate) fn row(&self) -> Row {
+        Row(self.row.key(self.world))
     }
 
     /// Returns the named components that the row has, and whether they are written, in the order of the terms.

@@ -4,7 +4,8 @@
 //!
 //! | term | matches | yields |
 //! |---|---|---|
-//! | `&C`, `&mut C` | entities that have `C` | its value: [a reference](Ref), or for soa components the value and a struct of references |
+//! | `&C`, `&mut C` | entities that have `C` | its value: [a reference](ReadItem), or for soa components the value and a struct of references |
+//! | [`Ref<C>`](crate::Ref) | entities that have `C`, which is [tracked](crate::change_detection) | its value, and whether it is new since the last run |
 //! | `Option<T>` | all | what `T` yields, if `T` matches |
 //! | [`Or<(T, U, …)>`](Or) | entities that match one of the terms | a tuple of what each yields, if it matches |
 //! | [`Has<C>`] | all | whether the entity has `C` |
@@ -220,6 +221,7 @@ mod query;
 mod query_data;
 mod query_matches;
 mod query_set;
+mod ref_term;
 mod row_ranges;
 mod row_terms;
 mod single_error;
@@ -299,7 +301,7 @@ use crate::layout::Layout;
 /// Code that is generic over a component names the item with it:
 ///
 /// ```
-/// use phalanx::query::{Ref, RefMut};
+/// use phalanx::query::{ReadItem, WriteItem};
 /// use phalanx::{Component, Query, World};
 ///
 /// #[derive(Component)]
@@ -309,11 +311,11 @@ use crate::layout::Layout;
 ///     query.len()
 /// }
 ///
-/// fn change<C: Component>(mut query: Query<&mut C>, mut f: impl FnMut(RefMut<'_, C>)) {
+/// fn change<C: Component>(mut query: Query<&mut C>, mut f: impl FnMut(WriteItem<'_, C>)) {
 ///     query.iter_mut().for_each(|value| f(value));
 /// }
 ///
-/// fn first<C: Component>(world: &World) -> Option<Ref<'_, C>> {
+/// fn first<C: Component>(world: &World) -> Option<ReadItem<'_, C>> {
 ///     world.query::<&C>().iter().next()
 /// }
 ///
@@ -354,8 +356,8 @@ use crate::layout::Layout;
 /// world.spawn_batch([Gold(3), Gold(4)]);
 /// assert_eq!(sum::<Gold>(world.query()).0, 7);
 /// ```
-pub type Ref<'w, C> = <<C as Component>::Layout as Layout<C>>::Ref<'w>;
+pub type ReadItem<'w, C> = <<C as Component>::Layout as Layout<C>>::Ref<'w>;
 
 /// What a query yields for `&mut C`: `&'w mut C`, a struct of references for soa components, or
-/// [`Mut`](crate::Mut) for components with tracked rows. See [`Ref`] for an example.
-pub type RefMut<'w, C> = <<C as Component>::Layout as Layout<C>>::Mut<'w>;
+/// [`Mut`](crate::Mut) for components with tracked rows. See [`ReadItem`] for an example.
+pub type WriteItem<'w, C> = <<C as Component>::Layout as Layout<C>>::Mut<'w>;

@@ -81,7 +81,7 @@ pub unsafe trait QueryData {
     /// Whether a matching table has matching rows only, so that no row needs a test of its own.
     #[doc(hidden)]
     const IS_DENSE: bool;
-    /// Whether it writes or filters by a [tracked](crate::change_detection) component. Then what was resolved is good for one run.
+    /// Whether it writes, filters by, or reads the ticks of a [tracked](crate::change_detection) component. Then what was resolved is good for one run.
     #[doc(hidden)]
     const TRACKS_CHANGES: bool = false;
     /// Whether `at` and `matches_row` use the location of a row in its table.

@@ -29,6 +29,8 @@ pub(super) struct QueryMatches<S, T> {
     pub(super) runs: Vec<Run<T>>,
     /// The clock and the tick of the last run, of a query that tracks changes.
     last_run: Option<(u64, Tick)>,
+    /// The tick of the run before that, if there was one and it was not undone.
+    since: Option<Tick>,
     /// The driver and the number of its rows, if its rows must be tested one by one.
     pub(super) driver: Option<(Driver, u64)>,
 }
@@ -44,6 +46,7 @@ impl<S: 'static, T: Copy + 'static> QueryMatches<S, T> {
             tables: Vec::new(),
             runs: Vec::new(),
             last_run: None,
+            since: None,
             driver: None,
         }
     }
@@ -82,9 +85,13 @@ impl<S: 'static, T: Copy + 'static> QueryMatches<S, T> {
     #[inline(always)]
     pub(super) fn begin_run_at<Q: QueryData<State = S, Fetch = T>>(&mut self, world: &World, now: Tick) {
         if Q::TRACKS_CHANGES {
-            let since = self.peek_ticks(world).since;
-            self.last_run = Some((world.storage.sparse.clock.id, now));
-            self.update_slow::<Q>(world, Some(RunTicks { now, since, own: true }), true);
+            let run = Some((world.storage.sparse.clock.id, now));
+            // A system may ask for a query several times in one run, if it is in a set.
+            if self.last_run != run {
+                self.since = self.peek_ticks(world).since;
+                self.last_run = run;
+            }
+            self.update_slow::<Q>(world, Some(RunTicks { now, since: self.since, own: true }), true);
         } else {
             self.update::<Q>(world);
         }

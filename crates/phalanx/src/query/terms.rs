@@ -13,12 +13,12 @@ use crate::signature::Signature;
 use crate::world::World;
 use core::marker::PhantomData;
 
-/// A component of a term, and the change ticks of the run, if the term writes.
+/// A component of a term, and the change ticks of the run, if the term writes or reads ticks.
 #[doc(hidden)]
 #[derive(Clone, Copy, Debug)]
 pub struct ComponentState {
     id: ComponentId,
-    ticks: RunTicks,
+    pub(super) ticks: RunTicks,
 }
 
 /// Sets the change tick of a component's column in a table or, without one, in its sparse store, if its changes are tracked

@@ -20,7 +20,7 @@ use crate::executor::{Executor, Pace, run_batches};
 use crate::group::{GroupError, Owned};
 use crate::layout::{Kind, Layout, set_row_dirty};
 use crate::links::NONE;
-use crate::query::{Ref, RefMut};
+use crate::query::{ReadItem, WriteItem};
 use crate::storage::{Location, Storage};
 use crate::world::World;
 use core::fmt;
@@ -147,7 +147,7 @@ impl<R: TreeRelation, L: Component, G: Component> Cascade<R, L, G> {
     pub fn propagate(
         &mut self,
         world: &mut World,
-        mut each: impl FnMut(Option<Ref<'_, G>>, Ref<'_, L>, RefMut<'_, G>),
+        mut each: impl FnMut(Option<ReadItem<'_, G>>, ReadItem<'_, L>, WriteItem<'_, G>),
     ) {
         let (rows, ticks) = self.begin(world);
         let parents = self.plan.parents();
@@ -210,7 +210,7 @@ impl<R: TreeRelation, L: Component, G: Component> Cascade<R, L, G> {
     pub fn propagate_changed(
         &mut self,
         world: &mut World,
-        mut each: impl FnMut(Option<Ref<'_, G>>, Ref<'_, L>, RefMut<'_, G>),
+        mut each: impl FnMut(Option<ReadItem<'_, G>>, ReadItem<'_, L>, WriteItem<'_, G>),
     ) -> usize
     where
         L::Layout: TracksChanges<L>,
@@ -241,7 +241,7 @@ impl<R: TreeRelation, L: Component, G: Component> Cascade<R, L, G> {
         &mut self,
         executor: &E,
         world: &mut World,
-        each: impl Fn(Option<Ref<'_, G>>, Ref<'_, L>, RefMut<'_, G>) + Sync,
+        each: impl Fn(Option<ReadItem<'_, G>>, ReadItem<'_, L>, WriteItem<'_, G>) + Sync,
     ) where
         E: Executor + ?Sized,
     {
@@ -336,7 +336,7 @@ unsafe fn visit<L: Component, G: Component>(
     rows: &Rows<L, G>,
     node: usize,
     parent: u32,
-    each: &mut impl FnMut(Option<Ref<'_, G>>, Ref<'_, L>, RefMut<'_, G>),
+    each: &mut impl FnMut(Option<ReadItem<'_, G>>, ReadItem<'_, L>, WriteItem<'_, G>),
 ) {
     let Some(Node { local, own, .. }) = rows.get(node) else { return };
     let parent = if parent == NONE { None } else { rows.get(parent as usize) };

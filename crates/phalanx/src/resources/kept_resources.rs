@@ -2,6 +2,7 @@
 
 use super::{Replacement, ResourceCell, Resources, Slot, Stored};
 use crate::alloc::{try_box, try_reserve, try_vec};
+use crate::change_detection::{AtomicTicks, ComponentTicks, Tick};
 use crate::checksum::Sum;
 use crate::error::NoSuchResource;
 use crate::plain::{Plain, bytes_of, from_bytes};
@@ -77,6 +78,7 @@ struct KeptResource {
     replacement: Option<Replacement>,
     plain: Option<PlainResource>,
     value: Option<Stored>,
+    ticks: ComponentTicks,
 }
 
 /// Clones a value that may be missing.
@@ -165,7 +167,7 @@ impl Resources {
         for (slot, clone) in self.kept() {
             let value = try_clone_value(clone, &slot.value)?;
             let Slot { type_id, name, replacement, plain, .. } = *slot;
-            list.push(KeptResource { type_id, name, clone, replacement, plain, value });
+            list.push(KeptResource { type_id, name, clone, replacement, plain, value, ticks: slot.ticks.get() });
         }
         Ok(KeptResources { list, is_of_delta: false })
     }
@@ -178,12 +180,13 @@ impl Resources {
         }
     }
 
-    /// Reads resources of a delta, by fingerprint. Those that are not among them stay as they are.
+    /// Reads resources of a delta, by fingerprint. They count as changed now. Those that are not among them stay as they are.
     ///
     /// Returns the reason if a resource is not known, or bytes are not a value.
     pub(crate) fn try_read(
         &self,
         changed: &[ResourceBytes<&[u8]>],
+        now: Tick,
     ) -> Result<Result<KeptResources, ReadError>, AllocError> {
         let mut list = try_vec(changed.len())?;
         for (fingerprint, bytes) in changed {
@@ -196,20 +199,29 @@ impl Resources {
             }
             let Slot { type_id, name, replacement, .. } = *slot;
             let value = try_carry(replacement, value.flatten(), slot.value.as_ref())?;
-            list.push(KeptResource { type_id, name, clone, replacement, plain: Some(plain), value });
+            let added = if slot.value.is_some() { slot.ticks.added() } else { now };
+            let ticks = ComponentTicks { added, changed: now };
+            list.push(KeptResource { type_id, name, clone, replacement, plain: Some(plain), value, ticks });
         }
         Ok(Ok(KeptResources { list, is_of_delta: true }))
     }
 
-    /// Swaps the resources with those that were kept once. Those that were not kept then are reset or left alone.
+    /// Swaps the resources with those that were kept once. Those that were not kept then are reset or left alone; if they were
+    /// changed after `now`, they count as changed now.
     ///
     /// Allocates nothing, and runs no code of the resources.
-    pub(crate) fn swap_kept(&mut self, kept: &mut KeptResources) {
+    pub(crate) fn swap_kept(&mut self, kept: &mut KeptResources, now: Tick) {
         for kept in &mut kept.list {
             // Slots stay as long as the world lives.
             if let Some(at) = self.by_type.get(&kept.type_id) {
                 core::mem::swap(&mut self.list[*at].value, &mut kept.value);
+                self.list[*at].ticks.set(kept.ticks);
             }
+        }
+        for slot in &self.list {
+            let ComponentTicks { added, changed } = slot.ticks.get();
+            let until_now = |tick: Tick| if tick.is_until(now) { tick } else { now };
+            slot.ticks.set(ComponentTicks { added: until_now(added), changed: until_now(changed) });
         }
         let is_uncovered = |slot: &&mut Slot| !(kept.covers(slot.type_id) || kept.is_of_delta && slot.plain.is_some());
         for slot in self.list.iter_mut().filter(|slot| slot.replacement.is_some()).filter(is_uncovered) {
@@ -223,9 +235,10 @@ impl Resources {
     pub(crate) fn try_from_kept(kept: KeptResources) -> Result<Resources, AllocError> {
         let mut resources = Resources::default();
         resources.try_reserve(kept.list.len())?;
-        for KeptResource { type_id, name, clone, replacement, plain, value } in kept.list {
+        for KeptResource { type_id, name, clone, replacement, plain, value, ticks } in kept.list {
             resources.by_type.insert(type_id, resources.list.len());
-            resources.list.push(Slot { type_id, name, value, in_scope: false, keep: Some(clone), replacement, plain });
+            let (ticks, keep) = (AtomicTicks::from(ticks), Some(clone));
+            resources.list.push(Slot { type_id, name, value, ticks, in_scope: false, keep, replacement, plain });
         }
         Ok(resources)
     }

@@ -2,6 +2,7 @@
 
 use super::ChangeReader;
 use super::deferred::stop_if_unused;
+use super::observers::subscribe;
 use crate::alloc::unwrap_alloc;
 use crate::component::{Component, ComponentId};
 use crate::journal::{ChangeLog, Collector, CollectorState, Collectors, Condition, Event};
@@ -11,7 +12,7 @@ use core::fmt;
 use core::sync::atomic::{AtomicU64, Ordering};
 use phalanx_store::Entity;
 
-/// Builds a [`Collector`] or a [`ChangeReader`], created by [`World::collector`]. An entity is collected when one of the
+/// Builds a [`Collector`], a [`ChangeReader`] or a [`ValueCollector`](super::ValueCollector), created by [`World::collector`]. An entity is collected when one of the
 /// conditions is met.
 pub struct CollectorBuilder<'w> {
     world: &'w mut World,
@@ -86,6 +87,16 @@ impl CollectorBuilder<'_> {
         self
     }
 
+    /// Returns the conditions so far.
+    pub(super) fn conditions(&self) -> &[Condition] {
+        &self.conditions
+    }
+
+    /// Returns the id of a component in the world.
+    pub(super) fn component_id<C: Component>(&self) -> ComponentId {
+        self.world.storage.components.id::<C>()
+    }
+
     #[track_caller]
     fn last(&mut self) -> &mut Condition {
         self.conditions.last_mut().expect("`with` and `without` narrow the condition before them")
@@ -131,14 +142,14 @@ impl CollectorBuilder<'_> {
     }
 
     /// Adds a collector or a reader with these conditions to the world.
-    fn connect(self, add: impl FnOnce(&mut Collectors, Vec<Condition>)) {
+    pub(super) fn connect(self, add: impl FnOnce(&mut Collectors, Vec<Condition>)) {
         let World { storage, observers, .. } = self.world;
         let recording = storage.journal.recording.get_or_insert_default();
         for condition in &self.conditions {
             unwrap_alloc(recording.try_cover(condition.id));
         }
         add(&mut recording.collectors, self.conditions);
-        observers.subscribe(recording);
+        subscribe(recording, observers.as_deref());
     }
 }
 
@@ -156,7 +167,8 @@ impl World {
     /// back over](crate::signal#back-in-time) is dropped.
     ///
     /// A collector lists each entity once, and draining it needs an exclusive world. A [reader](CollectorBuilder::build_reader)
-    /// lists every event, and needs a shared world only.
+    /// lists every event, and needs a shared world only. [`keep_values`](CollectorBuilder::keep_values) keeps the old values of
+    /// components, too.
     ///
     /// ```
     /// use phalanx::{Component, World};
@@ -199,7 +211,7 @@ impl Collector {
         let before = recording.collectors.list.len();
         recording.collectors.list.retain(|state| state.handle != self);
         let found = recording.collectors.list.len() < before;
-        world.observers.subscribe(recording);
+        subscribe(recording, world.observers.as_deref());
         stop_if_unused(world);
         found
     }

@@ -1,7 +1,7 @@
 //! Deferred commands: what listeners have recorded, applied when the outermost operation is complete.
 #![allow(unsafe_code)]
 
-use super::observers::KEPT_ERRORS;
+use super::observers::{KEPT_ERRORS, subscribe};
 use super::{Observers, apply_scope, dispatch_catch};
 use crate::commands::Closure;
 use crate::world::World;
@@ -12,7 +12,7 @@ pub(crate) fn apply_deferred(world: &mut World) {
     if world.storage.journal.deferrals > 0 {
         return;
     }
-    if world.observers.has_deferred() {
+    if world.observers.as_ref().is_some_and(|observers| observers.has_deferred()) {
         if apply_scope::contains(world) {
             return;
         }
@@ -28,19 +28,19 @@ pub(super) fn stop_if_unused(world: &mut World) {
     if let Some(recording) = &mut journal.recording
         && recording.collectors.remove_dropped()
     {
-        world.observers.subscribe(recording);
+        subscribe(recording, world.observers.as_deref());
     }
     let has_collectors = journal.recording.as_deref().is_none_or(|recording| !recording.collectors.is_empty());
-    let is_unused = !has_collectors && world.observers.is_unused() && journal.deferrals == 0;
-    if is_unused && !apply_scope::contains(world) {
+    let has_listeners = world.observers.as_ref().is_some_and(|observers| !observers.is_unused());
+    if !has_collectors && !has_listeners && journal.deferrals == 0 && !apply_scope::contains(world) {
         world.storage.journal.recording = None;
-        world.observers = Default::default();
+        world.observers = None;
     }
 }
 
 /// Applies deferred commands up to the next closure, and calls the closure. Returns `false` if there are none.
 fn apply_segment(world: &mut World) -> bool {
-    let observers = &mut world.observers;
+    let Some(observers) = &mut world.observers else { return false };
     if observers.running.is_blank() {
         // The last command may have been a closure.
         observers.running.clear();
@@ -53,11 +53,13 @@ fn apply_segment(world: &mut World) -> bool {
     let identity = world.identity();
     // Drops the commands after one that panics. If that has moved its world away, they stay with their world.
     let guard = DropGuard::new(world, |world| {
-        if world.identity() == identity {
-            let mut commands = core::mem::take(&mut world.observers.running);
+        if world.identity() == identity
+            && let Some(observers) = &mut world.observers
+        {
+            let mut commands = core::mem::take(&mut observers.running);
             commands.finish(world);
             // Its memory is used again.
-            world.observers.running = commands;
+            world.observers.get_or_insert_default().running = commands;
         }
     });
     let closure = apply_running(guard.state);
@@ -75,12 +77,13 @@ fn apply_segment(world: &mut World) -> bool {
 ///
 /// The commands are taken out of the world meanwhile, and put back also if one panics.
 fn apply_running(world: &mut World) -> Option<Closure> {
-    let Observers { running, errors, .. } = &mut world.observers;
+    let Observers { running, errors, .. } = &mut **world.observers.get_or_insert_default();
     let taken = (core::mem::take(running), core::mem::take(errors), 0, world);
     let mut guard = DropGuard::new(taken, |(commands, errors, lost_errors, world)| {
-        world.observers.running = core::mem::take(commands);
-        world.observers.errors = core::mem::take(errors);
-        world.observers.lost_errors += *lost_errors;
+        let observers = world.observers.get_or_insert_default();
+        observers.running = core::mem::take(commands);
+        observers.errors = core::mem::take(errors);
+        observers.lost_errors += *lost_errors;
     });
     let (commands, errors, lost_errors, world) = &mut guard.state;
     commands.apply_deferred(world, &mut |error| match errors.len() < KEPT_ERRORS.min(errors.capacity()) {

@@ -1,9 +1,11 @@
 //! [`Dispatch`]: calls the listeners of recorded events.
+#![allow(unsafe_code)]
 
-use super::listener::{EventArgs, Listeners};
+use super::listener::{EventArgs, disconnect_spent};
+use super::listeners::Listeners;
 use super::{Observers, apply_deferred};
 use crate::commands::CommandBuffer;
-use crate::journal::{Event, Journal, JournalEntry, PastRow, ValuePtr};
+use crate::journal::{Event, Journal, JournalEntry, PastRow, ValueCollectorState, ValuePtr};
 use crate::world::World;
 use core::any::Any;
 use core::ops::Range;
@@ -51,6 +53,7 @@ impl DispatchOutcome {
     #[inline(never)]
     fn finish_called(self, world: &mut World) {
         self.resume();
+        disconnect_spent(world);
         apply_deferred(world);
     }
 
@@ -74,16 +77,19 @@ impl DispatchOutcome {
 
 /// A dispatch under way: the listeners and the events, taken out of the world.
 pub(crate) struct Dispatch {
-    listeners: Listeners,
+    observers: Option<Box<Observers>>,
     entries: Vec<JournalEntry>,
-    /// What the listeners record.
-    commands: CommandBuffer,
+    /// The collectors of values, which clone what was displaced.
+    values: Vec<ValueCollectorState>,
 }
 
 impl Dispatch {
     /// Takes the listeners and the events out. Returns the outcome instead if there is nothing to dispatch.
     #[inline(always)]
-    pub(crate) fn begin(journal: &mut Journal, observers: &mut Observers) -> Result<Dispatch, DispatchOutcome> {
+    pub(crate) fn begin(
+        journal: &mut Journal,
+        observers: &mut Option<Box<Observers>>,
+    ) -> Result<Dispatch, DispatchOutcome> {
         if journal.is_active() {
             Dispatch::take(journal, observers).ok_or(DispatchOutcome::Called)
         } else {
@@ -93,7 +99,7 @@ impl Dispatch {
 
     #[cold]
     #[inline(never)]
-    fn take(journal: &mut Journal, observers: &mut Observers) -> Option<Dispatch> {
+    fn take(journal: &mut Journal, observers: &mut Option<Box<Observers>>) -> Option<Dispatch> {
         if journal.deferrals > 0 {
             return None;
         }
@@ -102,20 +108,32 @@ impl Dispatch {
         if recording.entries.is_empty() {
             return None;
         }
+        if observers.is_none() && recording.collectors.values.is_empty() {
+            // Collectors have everything already.
+            recording.entries.clear();
+            return None;
+        }
         recording.link_rows();
         journal.is_dispatching = true;
         Some(Dispatch {
-            listeners: core::mem::take(&mut observers.listeners),
+            observers: observers.take(),
             entries: core::mem::take(&mut recording.entries),
-            commands: core::mem::take(&mut observers.buffer),
+            values: core::mem::take(&mut recording.collectors.values),
         })
     }
 
     /// Calls the listeners. If one panics, those after it are not called, and all recorded commands are dropped.
     pub(crate) fn run(&mut self, world: &World) -> DispatchOutcome {
+        if !self.values.is_empty()
+            && let Err(panic) = self.keep_values()
+        {
+            return DispatchOutcome::Panicked(panic);
+        }
+        let Dispatch { observers: Some(observers), entries, .. } = self else { return DispatchOutcome::Called };
+        let Observers { listeners, buffer, .. } = &mut **observers;
         // A listener has only shared access, so a panic leaves the world consistent.
         let outcome = catch_unwind(AssertUnwindSafe(|| {
-            let Dispatch { listeners, entries, commands } = self;
+            let buffer = &mut *buffer;
             let (mut at, mut first) = (0, 0);
             while at < entries.len() {
                 if entries[at].starts {
@@ -123,34 +141,55 @@ impl Dispatch {
                 }
                 let phase = entries[at].phase();
                 let more = entries[at + 1..].iter().take_while(|entry| !entry.starts && entry.phase() == phase).count();
-                listeners.call(world, entries, at..at + 1 + more, commands);
+                listeners.call(world, entries, at..at + 1 + more, buffer);
                 at += 1 + more;
                 // After the last change of a row. Without observers, no entry is marked.
                 if entries[first].is_last && entries.get(at).is_none_or(|next| next.starts) {
-                    listeners.call_observers(world, entries, first, commands);
+                    listeners.call_observers(world, entries, first, buffer);
                 }
             }
         }));
         let Err(panic) = outcome else { return DispatchOutcome::Called };
         // Drops user values. If one panics too, the world must still get its listeners back; the first panic is resumed.
-        let _ = catch_unwind(AssertUnwindSafe(|| self.commands.clear()));
+        let _ = catch_unwind(AssertUnwindSafe(|| buffer.clear()));
         DispatchOutcome::Panicked(panic)
     }
 
+    /// Clones the displaced values that collectors keep. Goes on after a panic, and returns the first one.
+    #[cold]
+    fn keep_values(&mut self) -> std::thread::Result<()> {
+        let Dispatch { entries, values, .. } = self;
+        let mut outcome = Ok(());
+        for state in values {
+            // SAFETY: the entries are those of the operation, which drops what it displaced after the dispatch.
+            match (&outcome, unsafe { state.keep(entries) }) {
+                (Ok(()), kept) => outcome = kept,
+                // The destructor of the payload may panic.
+                (Err(_), Err(panic)) => core::mem::forget(panic),
+                (Err(_), Ok(())) => {}
+            }
+        }
+        outcome
+    }
+
     /// Gives the listeners back to the world, and defers what they have recorded.
-    pub(crate) fn end(self, journal: &mut Journal, observers: &mut Observers) {
-        let Dispatch { listeners, mut entries, mut commands } = self;
+    pub(crate) fn end(self, journal: &mut Journal, observers: &mut Option<Box<Observers>>) {
+        let Dispatch { observers: mut given_back, mut entries, values } = self;
         journal.is_dispatching = false;
         entries.clear();
         if let Some(recording) = &mut journal.recording {
             recording.entries = entries;
+            recording.collectors.values = values;
         }
-        observers.listeners = listeners;
-        match observers.deferred.is_blank() {
-            true => core::mem::swap(&mut observers.deferred, &mut commands),
-            false => observers.deferred.append(&mut commands),
+        if let Some(Observers { buffer, deferred, .. }) = given_back.as_deref_mut()
+            && !buffer.is_blank()
+        {
+            match deferred.is_blank() {
+                true => core::mem::swap(deferred, buffer),
+                false => deferred.append(buffer),
+            }
         }
-        observers.buffer = commands;
+        *observers = given_back;
     }
 }
 
@@ -159,38 +198,40 @@ impl Listeners {
     fn call(&mut self, world: &World, entries: &[JournalEntry], range: Range<usize>, commands: &mut CommandBuffer) {
         let mut called = None;
         loop {
-            let next = range.clone().filter_map(|at| {
-                let list = self.list_mut(entries[at].event, entries[at].id)?;
-                // A list is in the order of connection, which is the order of the ids.
-                let first = called.map_or(0, |last| list.partition_point(|listener| listener.id <= last));
-                Some((list.get(first)?.id, at, first))
-            });
-            let Some((id, at, first)) = next.min_by_key(|(id, ..)| *id) else { return };
-            let entry = &entries[at];
+            let next = match range.len() {
+                1 => self.next(&entries[range.start], range.start, called),
+                _ => range.clone().filter_map(|number| self.next(&entries[number], number, called)).min(),
+            };
+            let Some((id, number, place)) = next else { return };
+            called = Some((id, number));
+            let entry = &entries[number];
+            let Some(listener) = self.at(place).filter(|listener| listener.accepts(entry)) else { continue };
             let new = match (entry.event, entry.new) {
                 (Event::Added | Event::Set, ValuePtr::None) => {
                     world.storage.value_ptr(entry.slot, entry.id).unwrap_or(ValuePtr::None)
                 }
                 (_, new) => new,
             };
-            let row = &entries[at - entry.before as usize..at];
-            if let Some(list) = self.list_mut(entry.event, entry.id) {
-                (list[first].call)(EventArgs { entry, new, row }, world, commands);
+            let row = &entries[number - entry.before as usize..number];
+            let is_once = listener.is_once;
+            listener.is_spent = is_once;
+            if is_once {
+                // It stays spent if it panics.
+                self.spent.push(id);
             }
-            called = Some(id);
+            if let Some(listener) = self.at(place) {
+                (listener.call)(EventArgs { entry, new, row }, world, commands);
+            }
         }
     }
-}
 
-impl Listeners {
     /// Calls the observers of a row whose last change begins at `last`: those of queries that it leaves, then those of queries
     /// that it enters, each in the order of their connection.
     fn call_observers(&mut self, world: &World, entries: &[JournalEntry], last: usize, commands: &mut CommandBuffer) {
         let row = PastRow::new(&world.storage, entries, last);
-        for observer in self.left.iter_mut().chain(&mut self.entered) {
-            if observer.is_concerned(row) {
-                (observer.call)(row, world, commands);
-            }
+        let Listeners { left, entered, spent, .. } = self;
+        for observer in left.iter_mut().chain(entered) {
+            observer.call(row, world, commands, spent);
         }
     }
 }

@@ -29,6 +29,17 @@ pub struct Set<'a, C: Component> {
     pub new: Ref<'a, C>,
 }
 
+/// A value was replaced by another one: the event of [`ListenerBuilder::on_replace`](super::ListenerBuilder::on_replace).
+pub struct Replaced<'a, C: Component> {
+    /// The entity that the row belongs to.
+    pub entity: Entity,
+    pub(super) key: Key,
+    /// The old value, which is dropped or returned to the caller when the listeners have run.
+    pub old: Ref<'a, C>,
+    /// The new value.
+    pub new: Ref<'a, C>,
+}
+
 /// A component was removed from a row: the event of [`World::on_remove`].
 pub struct Removed<'a, C: Component> {
     /// The entity that the row belongs to.
@@ -91,6 +102,7 @@ macro_rules! keyed {
 keyed! {
     Added of Component,
     Set of Component,
+    Replaced of Component,
     Removed of Component,
     Entered of ReadOnlyQueryData,
     Left of ReadOnlyQueryData,

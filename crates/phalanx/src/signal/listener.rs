@@ -2,16 +2,16 @@
 #![allow(unsafe_code)]
 
 use super::deferred::stop_if_unused;
-use super::observer::Observer;
-use super::observers::KEPT_ERRORS;
-use super::{Added, Despawned, DespawnedRow, Removed, Set, Spawned};
-use crate::alloc::{try_reserve, try_reserve_at, unwrap_alloc};
+use super::existing::call_existing;
+use super::observers::{KEPT_ERRORS, Observers};
+use super::{Added, Despawned, Removed, Set, Spawned, apply_deferred};
+use crate::alloc::{try_reserve, unwrap_alloc};
 use crate::commands::{CommandBuffer, CommandError};
 use crate::component::{Component, ComponentId};
 use crate::journal::{Event, JournalEntry, ValuePtr};
 use crate::world::World;
 use core::sync::atomic::{AtomicU64, Ordering};
-use phalanx_store::{AllocError, Entity};
+use phalanx_store::Entity;
 
 /// The id of a listener, for [`World::disconnect`]. It is unique in the process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -24,6 +24,11 @@ impl ListenerId {
         static LISTENERS: AtomicU64 = AtomicU64::new(0);
         ListenerId(LISTENERS.fetch_add(1, Ordering::Relaxed))
     }
+
+    /// Returns the id as a key of maps.
+    pub(super) fn key(self) -> (u32, u32) {
+        ((self.0 >> 32) as u32, self.0 as u32)
+    }
 }
 
 /// The arguments of a call of a listener, before they are given types.
@@ -35,114 +40,96 @@ pub(super) struct EventArgs<'a> {
     pub(super) row: &'a [JournalEntry],
 }
 
-type Call = Box<dyn FnMut(EventArgs<'_>, &World, &mut CommandBuffer) + Send + Sync>;
+/// The function of a listener, before its arguments are given types.
+pub(super) type Call = Box<dyn FnMut(EventArgs<'_>, &World, &mut CommandBuffer) + Send + Sync>;
+
+/// What is asked of a listener beside its events.
+#[derive(Clone, Debug, Default)]
+pub(super) struct ListenerOptions {
+    /// Calls the function with events of these entities only.
+    pub(super) entities: Option<Vec<Entity>>,
+    /// Disconnects the listener after its first call.
+    pub(super) is_once: bool,
+    /// Calls the function with what exists already.
+    pub(super) is_existing: bool,
+}
+
+impl ListenerOptions {
+    /// Adds an entity.
+    pub(super) fn add_entity(&mut self, entity: Entity) {
+        let entities = self.entities.get_or_insert_default();
+        if !entities.contains(&entity) {
+            entities.push(entity);
+        }
+    }
+}
 
 /// A connected listener.
 pub(super) struct Listener {
     pub(super) id: ListenerId,
+    /// The events and components that it is called with, without repetitions.
+    pub(super) events: Vec<(Event, ComponentId)>,
+    /// The entities that it is called with, without repetitions, or all.
+    pub(super) entities: Option<Vec<Entity>>,
+    /// Whether it is only called if a value has replaced another one.
+    pub(super) is_of_replacements: bool,
+    pub(super) is_once: bool,
+    /// Whether it is called once, and was.
+    pub(super) is_spent: bool,
     pub(super) call: Call,
 }
 
-/// The listeners of a world, by event and component.
-#[derive(Default)]
-pub(super) struct Listeners {
-    pub(super) spawned: Vec<Listener>,
-    pub(super) despawned: Vec<Listener>,
-    /// By component: those of `added`, `set` and `removed`.
-    pub(super) by_component: Vec<[Vec<Listener>; 3]>,
-    /// The observers of queries that rows enter.
-    pub(super) entered: Vec<Observer>,
-    /// The observers of queries that rows leave.
-    pub(super) left: Vec<Observer>,
-}
-
-impl Listeners {
-    /// Returns the listeners of an event of a component.
-    pub(super) fn list_mut(&mut self, event: Event, id: ComponentId) -> Option<&mut Vec<Listener>> {
-        let at = match event {
-            Event::Spawned => return Some(&mut self.spawned),
-            Event::Despawned => return Some(&mut self.despawned),
-            // The hidden component of a relation is neither added nor removed.
-            Event::Added | Event::Linked => 0,
-            Event::Set => 1,
-            Event::Removed | Event::Unlinked => 2,
-            Event::Row => return None,
-        };
-        self.by_component.get_mut(id.index()).map(|lists| &mut lists[at])
+impl Listener {
+    /// Returns `true` if an entry is to be passed to the function.
+    #[inline]
+    pub(super) fn accepts(&self, entry: &JournalEntry) -> bool {
+        !(self.is_spent || self.is_of_replacements && matches!(entry.old, ValuePtr::None))
     }
 
-    /// Iterates over all lists.
-    fn lists(&self) -> impl Iterator<Item = &Vec<Listener>> {
-        self.by_component.iter().flatten().chain([&self.spawned, &self.despawned])
-    }
-
-    /// Iterates over all observers of queries.
-    pub(super) fn observers(&self) -> impl Iterator<Item = &Observer> {
-        self.left.iter().chain(&self.entered)
-    }
-
-    /// Returns `true` if there are no listeners.
-    pub(super) fn is_empty(&self) -> bool {
-        self.lists().all(Vec::is_empty) && self.observers().next().is_none()
-    }
-
-    /// Returns the bytes held from the allocator, without what listeners hold themselves.
+    /// Returns the bytes held from the allocator, without what the function holds.
     pub(super) fn bytes(&self) -> usize {
-        self.lists().map(|list| list.capacity() * size_of::<Listener>()).sum::<usize>()
-            + self.by_component.capacity() * size_of::<[Vec<Listener>; 3]>()
-            + (self.entered.capacity() + self.left.capacity()) * size_of::<Observer>()
-            + self.observers().map(Observer::bytes).sum::<usize>()
-    }
-
-    /// Creates the lists of a component.
-    fn try_cover(&mut self, id: ComponentId) -> Result<(), AllocError> {
-        try_reserve_at(&mut self.by_component, id.index())?;
-        let len = self.by_component.len().max(id.index() + 1);
-        self.by_component.resize_with(len, Default::default);
-        Ok(())
-    }
-
-    /// Removes a listener from its list.
-    fn remove(&mut self, id: ListenerId) -> Option<Disconnected> {
-        let mut lists = self.by_component.iter_mut().flatten().chain([&mut self.spawned, &mut self.despawned]);
-        let listener = lists.find_map(|list| {
-            let at = list.iter().position(|listener| listener.id == id)?;
-            Some(Disconnected::Listener(list.remove(at)))
-        });
-        listener.or_else(|| {
-            [&mut self.left, &mut self.entered].into_iter().find_map(|list| {
-                let at = list.iter().position(|observer| observer.id == id)?;
-                Some(Disconnected::Observer(list.remove(at)))
-            })
-        })
+        self.events.capacity() * size_of::<(Event, ComponentId)>()
+            + self.entities.as_ref().map_or(0, |entities| entities.capacity() * size_of::<Entity>())
     }
 }
 
-/// A listener or an observer that was removed from its list. Only its drop matters.
-#[allow(dead_code)]
-enum Disconnected {
-    Listener(Listener),
-    Observer(Observer),
-}
-
-/// Connects a listener.
-fn connect(
+/// Connects a listener of events and components, which do not repeat. Calls it with what exists, if it asks for that.
+pub(super) fn connect(
     world: &mut World,
-    event: Event,
-    component: ComponentId,
+    options: ListenerOptions,
+    events: Vec<(Event, ComponentId)>,
+    is_of_replacements: bool,
     call: impl FnMut(EventArgs<'_>, &World, &mut CommandBuffer) + Send + Sync + 'static,
 ) -> ListenerId {
     let id = ListenerId::next();
-    let call: Call = Box::new(call);
-    let (recording, observers) = (world.storage.journal.recording.get_or_insert_default(), &mut world.observers);
-    unwrap_alloc(recording.try_cover(component));
-    unwrap_alloc(observers.listeners.try_cover(component));
-    unwrap_alloc(try_reserve(&mut observers.errors, KEPT_ERRORS));
-    if let Some(list) = observers.listeners.list_mut(event, component) {
-        list.push(Listener { id, call });
+    let ListenerOptions { entities, is_once, is_existing } = options;
+    let mut call: Call = Box::new(call);
+    let mut commands = CommandBuffer::new();
+    let calls = match is_existing {
+        true => call_existing(world, &entities, &events, is_once, &mut call, &mut commands),
+        false => 0,
+    };
+    if !(is_once && calls > 0) {
+        let listener = Listener { id, events, entities, is_of_replacements, is_once, is_spent: false, call };
+        add(world, listener);
     }
-    observers.subscribe(recording);
+    if !commands.is_blank() {
+        world.observers.get_or_insert_default().deferred.append(&mut commands);
+        apply_deferred(world);
+    }
     id
+}
+
+/// Adds a listener, and records its events from now on.
+fn add(world: &mut World, listener: Listener) {
+    let recording = world.storage.journal.recording.get_or_insert_default();
+    let observers = world.observers.get_or_insert_default();
+    for (_, component) in &listener.events {
+        unwrap_alloc(recording.try_cover(*component));
+    }
+    unwrap_alloc(try_reserve(&mut observers.errors, KEPT_ERRORS));
+    unwrap_alloc(observers.listeners.try_add(listener).map_err(|(_, error)| error));
+    observers.subscribe(recording);
 }
 
 /// Connects a listener of links, which is called with the source and the target.
@@ -152,15 +139,42 @@ pub(crate) fn connect_link(
     id: ComponentId,
     mut listener: impl FnMut((Entity, Entity), &World, &mut CommandBuffer) + Send + Sync + 'static,
 ) -> ListenerId {
-    connect(world, event, id, move |event, world, commands| {
+    connect(world, ListenerOptions::default(), vec![(event, id)], false, move |event, world, commands| {
         if let Some(target) = event.entry.target {
             listener((event.entry.entity, target), world, commands);
         }
     })
 }
 
+/// Removes listeners, and drops them when the world is consistent. Returns the number of those that the world had.
+fn disconnect_all(world: &mut World, ids: &[ListenerId]) -> usize {
+    let Some(observers) = &mut world.observers else { return 0 };
+    let removed: Vec<_> = ids.iter().filter_map(|id| observers.listeners.remove(*id)).collect();
+    if let Some(recording) = &mut world.storage.journal.recording {
+        observers.subscribe(recording);
+    }
+    stop_if_unused(world);
+    // They are dropped last: a destructor is user code.
+    removed.len()
+}
+
+/// Disconnects the listeners that are called once and were. Each is dropped when the world is consistent.
+pub(super) fn disconnect_spent(world: &mut World) {
+    while let Some(observers) = &mut world.observers
+        && let Some(id) = observers.listeners.spent.pop()
+    {
+        let removed = observers.listeners.remove(id);
+        if let Some(recording) = &mut world.storage.journal.recording {
+            observers.subscribe(recording);
+        }
+        drop(removed);
+    }
+}
+
 impl World {
     /// Calls a function whenever a component is added to a row that did not have it. See [the contract](crate::signal).
+    ///
+    /// [`listen`](World::listen) has more choices: listeners of one entity, of several components, or that are called once.
     ///
     /// ```
     /// use phalanx::{Component, World};
@@ -179,37 +193,24 @@ impl World {
     /// assert_eq!(*names.lock().unwrap(), ["Ann"]);
     /// ```
     #[doc(alias = "on_construct")]
+    #[doc(alias = "on_insert")]
     #[doc(alias = "observe")]
     pub fn on_add<C: Component>(
         &mut self,
-        mut listener: impl FnMut(Added<'_, C>, &World, &mut CommandBuffer) + Send + Sync + 'static,
+        listener: impl FnMut(Added<'_, C>, &World, &mut CommandBuffer) + Send + Sync + 'static,
     ) -> ListenerId {
-        let id = self.register_component::<C>();
-        connect(self, Event::Added, id, move |event, world, commands| {
-            let (entity, key) = (event.entry.entity, event.entry.key());
-            // SAFETY: the entry is of this component. Its value is not written or dropped while listeners run.
-            if let Some(value) = unsafe { event.new.get::<C>() } {
-                listener(Added { entity, key, value }, world, commands);
-            }
-        })
+        self.listen().on_add(listener)
     }
 
     /// Calls a function whenever a component is replaced by an insertion or by [`replace`](World::replace), or changed by
     /// [`patch`](World::patch). See [the contract](crate::signal).
     #[doc(alias = "on_update")]
-    #[doc(alias = "on_replace")]
+    #[doc(alias = "on_insert")]
     pub fn on_set<C: Component>(
         &mut self,
-        mut listener: impl FnMut(Set<'_, C>, &World, &mut CommandBuffer) + Send + Sync + 'static,
+        listener: impl FnMut(Set<'_, C>, &World, &mut CommandBuffer) + Send + Sync + 'static,
     ) -> ListenerId {
-        let id = self.register_component::<C>();
-        connect(self, Event::Set, id, move |event, world, commands| {
-            let (entity, key) = (event.entry.entity, event.entry.key());
-            // SAFETY: the entry is of this component. Its values are not written or dropped while listeners run.
-            if let (old, Some(new)) = unsafe { (event.entry.old.get::<C>(), event.new.get::<C>()) } {
-                listener(Set { entity, key, old, new }, world, commands);
-            }
-        })
+        self.listen().on_set(listener)
     }
 
     /// Calls a function whenever a component is removed from a row, also when the row is despawned. See [the
@@ -238,27 +239,18 @@ impl World {
     #[doc(alias = "on_destroy")]
     pub fn on_remove<C: Component>(
         &mut self,
-        mut listener: impl FnMut(Removed<'_, C>, &World, &mut CommandBuffer) + Send + Sync + 'static,
+        listener: impl FnMut(Removed<'_, C>, &World, &mut CommandBuffer) + Send + Sync + 'static,
     ) -> ListenerId {
-        let id = self.register_component::<C>();
-        connect(self, Event::Removed, id, move |event, world, commands| {
-            let (entity, key) = (event.entry.entity, event.entry.key());
-            // SAFETY: the entry is of this component. Its value is dropped after the listeners have run.
-            if let Some(value) = unsafe { event.entry.old.get::<C>() } {
-                listener(Removed { entity, key, value }, world, commands);
-            }
-        })
+        self.listen().on_remove(listener)
     }
 
     /// Calls a function whenever an entity is spawned, before the listeners of its components. See [the
     /// contract](crate::signal).
     pub fn on_spawn(
         &mut self,
-        mut listener: impl FnMut(Spawned, &World, &mut CommandBuffer) + Send + Sync + 'static,
+        listener: impl FnMut(Spawned, &World, &mut CommandBuffer) + Send + Sync + 'static,
     ) -> ListenerId {
-        connect(self, Event::Spawned, ComponentId::ROW, move |event, world, commands| {
-            listener(Spawned { entity: event.entry.entity }, world, commands);
-        })
+        self.listen().on_spawn(listener)
     }
 
     /// Calls a function whenever an entity is despawned, with the components that it had. See [the contract](crate::signal).
@@ -279,22 +271,41 @@ impl World {
     /// ```
     pub fn on_despawn(
         &mut self,
-        mut listener: impl FnMut(Despawned<'_>, &World, &mut CommandBuffer) + Send + Sync + 'static,
+        listener: impl FnMut(Despawned<'_>, &World, &mut CommandBuffer) + Send + Sync + 'static,
     ) -> ListenerId {
-        connect(self, Event::Despawned, ComponentId::ROW, move |event, world, commands| {
-            let row = DespawnedRow { entries: event.row, world };
-            listener(Despawned { entity: event.entry.entity, row }, world, commands);
-        })
+        self.listen().on_despawn(listener)
     }
 
     /// Removes a listener and drops it. Returns `true` if the world had it.
     pub fn disconnect(&mut self, listener: ListenerId) -> bool {
-        let Some(recording) = &mut self.storage.journal.recording else { return false };
-        let found = self.observers.listeners.remove(listener);
-        self.observers.subscribe(recording);
-        stop_if_unused(self);
-        // Dropped last, when the world is consistent: a destructor is user code.
-        found.is_some()
+        disconnect_all(self, &[listener]) > 0
+    }
+
+    /// Removes the listeners of [certain entities](super::ListenerBuilder::entity) that are no longer alive, and drops them.
+    /// Returns their number.
+    ///
+    /// Listeners of an entity stay when it is despawned, because a [rollback](crate::timeline) may bring it back. A program that
+    /// connects many of them calls this from time to time.
+    ///
+    /// ```
+    /// use phalanx::{Component, World};
+    ///
+    /// #[derive(Component)]
+    /// struct Shield;
+    ///
+    /// let mut world = World::new();
+    /// let [ann, bob] = [world.spawn(Shield), world.spawn(Shield)];
+    /// world.listen().entity(ann).on_remove::<Shield>(|_, _, _| ());
+    /// world.listen().entity(ann).entity(bob).on_remove::<Shield>(|_, _, _| ());
+    /// world.despawn(ann)?;
+    /// assert_eq!(world.disconnect_despawned(), 1);
+    /// # Ok::<(), phalanx::NoSuchEntity>(())
+    /// ```
+    pub fn disconnect_despawned(&mut self) -> usize {
+        let Some(observers) = &self.observers else { return 0 };
+        // A reserved entity is alive soon.
+        let ids = observers.listeners.of_despawned(|entity| self.storage.entities.contains(entity));
+        disconnect_all(self, &ids)
     }
 
     /// Returns the commands recorded by listeners that were skipped since the last call, and empties the list.
@@ -321,9 +332,10 @@ impl World {
     /// assert_eq!((skipped.len(), more), (1, 0));
     /// ```
     pub fn take_signal_errors(&mut self) -> (Vec<CommandError>, usize) {
-        let errors = (self.observers.errors.clone(), core::mem::take(&mut self.observers.lost_errors));
-        self.observers.errors.clear();
+        let Some(Observers { errors, lost_errors, .. }) = self.observers.as_deref_mut() else { return (Vec::new(), 0) };
+        let taken = (errors.clone(), core::mem::take(lost_errors));
+        errors.clear();
         stop_if_unused(self);
-        errors
+        taken
     }
 }

@@ -26,13 +26,27 @@
 //! values are dropped. They see the world as it is after the operation, and the displaced values by reference.
 //! An operation that returns an error calls no listener.
 //!
+//! [`World::on_add`], [`on_set`](World::on_set), [`on_remove`](World::on_remove), [`on_spawn`](World::on_spawn) and
+//! [`on_despawn`](World::on_despawn) connect a listener of all entities. [`World::listen`] has the other kinds:
+//!
+//! | listener | by |
+//! |---|---|
+//! | of one entity, or of several | [`ListenerBuilder::entity`] |
+//! | that is called once | [`ListenerBuilder::once`] |
+//! | that is also called with what exists | [`ListenerBuilder::existing`] |
+//! | of replaced values, with the old one and the new one | [`ListenerBuilder::on_replace`] |
+//! | of several components, by one function | [`ListenerBuilder::components`] |
+//! | of components that are known by id | [`ListenerBuilder::component_ids`] |
+//! | of rows that enter or leave a query | [`ListenerBuilder::observe`] |
+//!
 //! # Order
 //!
 //! 1. Entities come in the order of the operation: that of the bundles, of the given list, or of the commands.
 //!    [`World::clear`] and [`World::transfer_all`] go by index. Changes of all entities that pass a filter go by table and row.
 //! 2. The events of one row come in the order `spawned`, `added` and `set`, `unlinked` and `linked`, `removed`, `despawned`. Extra
 //!    rows of a new entity follow its main row, and those of a despawned entity precede it. Both are in the order of their creation.
-//! 3. Within each of these steps, listeners are called in the order in which they were connected, for whatever component.
+//! 3. Within each of these steps, listeners are called in the order in which they were connected, for whatever component and
+//!    entity. A listener of several components is called with them in their order, then the next listener follows.
 //! 4. The [observers](#observers-of-queries) of a row are called after all other events of the row: after those of its last
 //!    change, if an operation changes it several times. First come the queries that it leaves, then those that it enters, each
 //!    in the order of connection. Then the next row follows.
@@ -102,14 +116,15 @@
 //!
 //! Listeners are connected and disconnected by commands too: [`CommandBuffer::queue`](crate::CommandBuffer::queue) and
 //! [`CommandBuffer::disconnect`](crate::CommandBuffer::disconnect). So a listener that disconnects itself is still called for the
-//! remaining events of the operation.
+//! remaining events of the operation. One that is called [once](ListenerBuilder::once) is not.
 //!
 //! # Panics
 //!
 //! If a listener panics, the changes of the operation stay. The remaining events of the operation call no listener. The commands
 //! that listeners have recorded during the operation are dropped; entities that they have reserved stay, without components.
-//! Then the displaced values are dropped, and the panic continues. Collectors have collected everything. All listeners stay
-//! connected.
+//! Then the displaced values are dropped, and the panic continues. Collectors have collected everything, also
+//! [values](CollectorBuilder::keep_values). All listeners stay
+//! connected, but for one that is called once: it is dropped in the next operation.
 //!
 //! If the destructor of a displaced value panics, the commands of the listeners are applied at the end of the next operation.
 //! If a value in a dropped command panics too, that panic is ignored, and the panic of the listener continues.
@@ -129,23 +144,31 @@
 pub(crate) mod apply_scope;
 mod change_reader;
 mod collector;
+mod component_listener;
 mod deferred;
 mod dispatch;
 mod event;
+mod existing;
 mod listener;
+mod listener_builder;
+mod listeners;
 mod observer;
 mod observers;
+mod value_collector;
 
-pub use crate::journal::Collector;
+pub use crate::journal::{Change, Collector, PastValue};
 pub use change_reader::ChangeReader;
 pub use collector::CollectorBuilder;
+pub use component_listener::{ComponentEvent, ComponentListenerBuilder};
 pub(crate) use deferred::apply_deferred;
 pub(crate) use dispatch::{Dispatch, dispatch_catch};
-pub use event::{Added, Despawned, DespawnedRow, Entered, Left, Removed, Set, Spawned};
+pub use event::{Added, Despawned, DespawnedRow, Entered, Left, Removed, Replaced, Set, Spawned};
 pub use listener::ListenerId;
 pub(crate) use listener::connect_link;
+pub use listener_builder::ListenerBuilder;
 pub use observer::ObserverBuilder;
 pub(crate) use observers::Observers;
+pub use value_collector::ValueCollector;
 
 #[cfg(doc)]
 use crate::world::World;

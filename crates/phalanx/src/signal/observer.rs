@@ -1,7 +1,8 @@
 //! [`ObserverBuilder`] and [`Observer`]: functions that are called with rows that enter or leave a query.
 #![allow(unsafe_code)]
 
-use super::listener::ListenerId;
+use super::existing::call_or_clear;
+use super::listener::{ListenerId, ListenerOptions};
 use super::observers::KEPT_ERRORS;
 use super::{Entered, Left, apply_deferred};
 use crate::alloc::{try_reserve, unwrap_alloc};
@@ -14,9 +15,26 @@ use crate::world::World;
 use core::any::type_name;
 use core::fmt;
 use phalanx_store::Entity;
-use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
-type Call = Box<dyn FnMut(PastRow<'_>, &World, &mut CommandBuffer) + Send + Sync>;
+/// The function of an observer, before its arguments are given types. It tells before it calls the function of the user.
+type Call = Box<dyn FnMut(PastRow<'_>, &World, &mut CommandBuffer, OnCall<'_>) + Send + Sync>;
+
+/// Notes that an observer that is called once is called.
+struct OnCall<'a> {
+    id: ListenerId,
+    is_once: bool,
+    is_spent: &'a mut bool,
+    spent: &'a mut Vec<ListenerId>,
+}
+
+impl OnCall<'_> {
+    fn note(self) {
+        if self.is_once {
+            *self.is_spent = true;
+            self.spent.push(self.id);
+        }
+    }
+}
 
 /// A connected observer of a query.
 pub(super) struct Observer {
@@ -24,7 +42,12 @@ pub(super) struct Observer {
     /// The components that the query names, sorted.
     ids: Vec<ComponentId>,
     pub(super) watch: Watch,
-    pub(super) call: Call,
+    /// The entities whose rows it is called with, without repetitions, or all.
+    pub(super) entities: Option<Vec<Entity>>,
+    pub(super) is_once: bool,
+    /// Whether it is called once, and was.
+    is_spent: bool,
+    call: Call,
 }
 
 impl Observer {
@@ -33,8 +56,25 @@ impl Observer {
         self.ids.binary_search_by_key(&index, |id| id.index()).is_ok()
     }
 
+    /// Calls the function if a row enters or leaves the query. Adds the observer to `spent` if it is called once and was.
+    pub(super) fn call(
+        &mut self,
+        row: PastRow<'_>,
+        world: &World,
+        commands: &mut CommandBuffer,
+        spent: &mut Vec<ListenerId>,
+    ) {
+        if !self.is_spent && self.is_concerned(row) {
+            let on_call = OnCall { id: self.id, is_once: self.is_once, is_spent: &mut self.is_spent, spent };
+            (self.call)(row, world, commands, on_call);
+        }
+    }
+
     /// Returns `true` if the changes of a row may have changed whether it matches.
-    pub(super) fn is_concerned(&self, row: PastRow<'_>) -> bool {
+    fn is_concerned(&self, row: PastRow<'_>) -> bool {
+        if self.entities.as_ref().is_some_and(|entities| !entities.contains(&row.entity())) {
+            return false;
+        }
         row.entries().any(|entry| {
             let is_new = self.watch == Watch::Rows && entry.change != RowChange::Changed;
             is_new || matches!(entry.event, Event::Added | Event::Removed) && self.names(entry.id.index())
@@ -44,6 +84,7 @@ impl Observer {
     /// Returns the bytes held from the allocator, without what the function holds.
     pub(super) fn bytes(&self) -> usize {
         self.ids.capacity() * size_of::<ComponentId>()
+            + self.entities.as_ref().map_or(0, |entities| entities.capacity() * size_of::<Entity>())
     }
 }
 
@@ -52,7 +93,7 @@ pub struct ObserverBuilder<'w, D: ReadOnlyQueryData, F: QueryFilter> {
     world: &'w mut World,
     query: ObservedQuery<D, F>,
     ids: Vec<ComponentId>,
-    existing: bool,
+    options: ListenerOptions,
 }
 
 impl World {
@@ -116,11 +157,15 @@ impl World {
     #[doc(alias = "on_leave")]
     #[track_caller]
     pub fn observe<D: ReadOnlyQueryData + 'static, F: QueryFilter>(&mut self) -> ObserverBuilder<'_, D, F> {
-        // The spawns of a failed operation wait for a dispatch. They are events of a time before the connection. This comes
-        // first, because a command of a listener may leave another world here.
-        self.dispatch();
-        let (query, ids) = ObservedQuery::new(self);
-        ObserverBuilder { world: self, query, ids, existing: false }
+        self.listen().observe()
+    }
+}
+
+impl<'w, D: ReadOnlyQueryData + 'static, F: QueryFilter> ObserverBuilder<'w, D, F> {
+    #[track_caller]
+    pub(super) fn new(world: &'w mut World, options: ListenerOptions) -> Self {
+        let (query, ids) = ObservedQuery::new(world);
+        ObserverBuilder { world, query, ids, options }
     }
 }
 
@@ -145,8 +190,41 @@ impl<D: ReadOnlyQueryData + 'static, F: QueryFilter> ObserverBuilder<'_, D, F> {
     /// ```
     #[must_use]
     #[doc(alias = "yield_existing")]
-    pub fn existing(self) -> Self {
-        Self { existing: true, ..self }
+    pub fn existing(mut self) -> Self {
+        self.options.is_existing = true;
+        self
+    }
+
+    /// Calls the function with rows of this entity only. Called again, it adds another entity. See
+    /// [`ListenerBuilder::entity`](super::ListenerBuilder::entity).
+    #[must_use]
+    #[doc(alias = "watch_entity")]
+    pub fn entity(mut self, entity: Entity) -> Self {
+        self.options.add_entity(entity);
+        self
+    }
+
+    /// Disconnects the observer after its first call. See [`ListenerBuilder::once`](super::ListenerBuilder::once).
+    ///
+    /// ```
+    /// use phalanx::{Component, World};
+    /// use std::sync::{Arc, Mutex};
+    ///
+    /// #[derive(Component)]
+    /// struct Unit(u32);
+    ///
+    /// let mut world = World::new();
+    /// let units = Arc::new(Mutex::new(Vec::new()));
+    /// let seen = units.clone();
+    /// world.observe::<&Unit, ()>().once().on_enter(move |entered, _, _| seen.lock().unwrap().push(entered.item.0));
+    /// world.spawn_batch([Unit(1), Unit(2)]);
+    /// world.spawn(Unit(3));
+    /// assert_eq!(*units.lock().unwrap(), [1]);
+    /// ```
+    #[must_use]
+    pub fn once(mut self) -> Self {
+        self.options.is_once = true;
+        self
     }
 
     /// Calls a function with each row that starts to match the query. The item has the values after the operation.
@@ -157,31 +235,39 @@ impl<D: ReadOnlyQueryData + 'static, F: QueryFilter> ObserverBuilder<'_, D, F> {
         self,
         mut observer: impl FnMut(Entered<'_, D>, &World, &mut CommandBuffer) + Send + Sync + 'static,
     ) -> ListenerId {
-        let ObserverBuilder { world, query, ids, existing } = self;
+        let ObserverBuilder { world, query, ids, options } = self;
+        let ListenerOptions { entities, is_once, is_existing } = &options;
         let mut commands = CommandBuffer::new();
-        if existing {
-            let told = catch_unwind(AssertUnwindSafe(|| {
+        let mut calls = 0;
+        if *is_existing {
+            call_or_clear(&mut commands, |commands| {
+                let is_asked = |key: Key| entities.as_ref().is_none_or(|entities| entities.contains(&key.entity));
                 for_each_match::<D, F>(world, query.visits_extra_rows(), |key, item| {
-                    observer(Entered { entity: key.entity, key, item }, world, &mut commands);
+                    if is_asked(key) && !(*is_once && calls > 0) {
+                        calls += 1;
+                        observer(Entered { entity: key.entity, key, item }, world, commands);
+                    }
                 });
-            }));
-            if let Err(panic) = told {
-                // Drops user values. If one panics too, the first panic is resumed.
-                let _ = catch_unwind(AssertUnwindSafe(|| commands.clear()));
-                resume_unwind(panic);
-            }
+            });
         }
-        let watch = watch_for(&query);
-        let call = move |row: PastRow<'_>, world: &World, commands: &mut CommandBuffer| {
-            // SAFETY: an observer is called by the world that it was connected to, with rows of this world. The displaced
-            // values are dropped after the dispatch.
-            let entered = unsafe { if query.item_before(row).is_some() { None } else { query.item_after(world, row) } };
-            if let Some(item) = entered {
-                observer(Entered { entity: row.entity(), key: row.key(), item }, world, commands);
-            }
-        };
-        let id = connect(world, ids, watch, Box::new(call), false);
-        world.observers.deferred.append(&mut commands);
+        let id = ListenerId::next();
+        if !(*is_once && calls > 0) {
+            let watch = watch_for(&query);
+            let call = move |row: PastRow<'_>, world: &World, commands: &mut CommandBuffer, on_call: OnCall<'_>| {
+                // SAFETY: an observer is called by the world that it was connected to, with rows of this world. The
+                // displaced values are dropped after the dispatch.
+                let entered =
+                    unsafe { if query.item_before(row).is_some() { None } else { query.item_after(world, row) } };
+                if let Some(item) = entered {
+                    on_call.note();
+                    observer(Entered { entity: row.entity(), key: row.key(), item }, world, commands);
+                }
+            };
+            connect(world, id, ids, watch, options, Box::new(call), false);
+        }
+        if !commands.is_blank() {
+            world.observers.get_or_insert_default().deferred.append(&mut commands);
+        }
         apply_deferred(world);
         id
     }
@@ -194,17 +280,19 @@ impl<D: ReadOnlyQueryData + 'static, F: QueryFilter> ObserverBuilder<'_, D, F> {
         self,
         mut observer: impl FnMut(Left<'_, D>, &World, &mut CommandBuffer) + Send + Sync + 'static,
     ) -> ListenerId {
-        let ObserverBuilder { world, query, ids, .. } = self;
-        let watch = watch_for(&query);
-        let call = move |row: PastRow<'_>, world: &World, commands: &mut CommandBuffer| {
+        let ObserverBuilder { world, query, ids, options } = self;
+        let (id, watch) = (ListenerId::next(), watch_for(&query));
+        let call = move |row: PastRow<'_>, world: &World, commands: &mut CommandBuffer, on_call: OnCall<'_>| {
             // SAFETY: an observer is called by the world that it was connected to, with rows of this world. The displaced
             // values are dropped after the dispatch.
             let left = unsafe { if query.matches_after(world, row) { None } else { query.item_before(row) } };
             if let Some(item) = left {
+                on_call.note();
                 observer(Left { entity: row.entity(), key: row.key(), item }, world, commands);
             }
         };
-        connect(world, ids, watch, Box::new(call), true)
+        connect(world, id, ids, watch, options, Box::new(call), true);
+        id
     }
 }
 
@@ -231,21 +319,33 @@ fn for_each_match<'w, D: ReadOnlyQueryData, F: QueryFilter>(
 }
 
 /// Connects an observer.
-fn connect(world: &mut World, ids: Vec<ComponentId>, watch: Watch, call: Call, leaves: bool) -> ListenerId {
-    let id = ListenerId::next();
-    let (recording, observers) = (world.storage.journal.recording.get_or_insert_default(), &mut world.observers);
+fn connect(
+    world: &mut World,
+    id: ListenerId,
+    ids: Vec<ComponentId>,
+    watch: Watch,
+    options: ListenerOptions,
+    call: Call,
+    leaves: bool,
+) {
+    let recording = world.storage.journal.recording.get_or_insert_default();
+    let observers = world.observers.get_or_insert_default();
     for component in &ids {
         unwrap_alloc(recording.try_cover(*component));
     }
     unwrap_alloc(try_reserve(&mut observers.errors, KEPT_ERRORS));
+    let ListenerOptions { entities, is_once, .. } = options;
+    if is_once {
+        unwrap_alloc(observers.listeners.try_reserve_spent());
+        observers.listeners.count_once();
+    }
     let list = if leaves { &mut observers.listeners.left } else { &mut observers.listeners.entered };
-    list.push(Observer { id, ids, watch, call });
+    list.push(Observer { id, ids, watch, entities, is_once, is_spent: false, call });
     observers.subscribe(recording);
-    id
 }
 
 impl<D: ReadOnlyQueryData, F: QueryFilter> fmt::Debug for ObserverBuilder<'_, D, F> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "ObserverBuilder({}, existing: {})", type_name::<(D, F)>(), self.existing)
+        write!(f, "ObserverBuilder({}, {:?})", type_name::<(D, F)>(), self.options)
     }
 }

@@ -1,11 +1,11 @@
 //! [`Observers`]: the listeners of a world, and the commands that they have recorded.
 
-use super::listener::Listeners;
+use super::listeners::Listeners;
 use crate::commands::{CommandBuffer, CommandError};
-use crate::journal::{Recording, Watch};
+use crate::journal::{Event, Recording, Watch};
 use core::fmt;
 
-/// The listeners of a world, and what they have recorded.
+/// The listeners of a world, and what they have recorded. It is taken out of the world during a dispatch.
 #[derive(Default)]
 pub(crate) struct Observers {
     pub(super) listeners: Listeners,
@@ -27,7 +27,8 @@ pub(super) const KEPT_ERRORS: usize = 64;
 impl Observers {
     /// Returns the bytes held from the allocator, without what listeners hold themselves.
     pub(crate) fn bytes(&self) -> usize {
-        self.listeners.bytes()
+        size_of::<Observers>()
+            + self.listeners.bytes()
             + self.errors.capacity() * size_of::<CommandError>()
             + self.buffer.memory()
             + self.deferred.memory()
@@ -36,11 +37,13 @@ impl Observers {
 
     /// Determines what the journal records, when a listener or a collector was connected or removed.
     pub(super) fn subscribe(&self, recording: &mut Recording) {
-        let Listeners { spawned, despawned, by_component, .. } = &self.listeners;
         let watch = self.listeners.observers().map(|observer| observer.watch).max();
-        recording.set_watched(!spawned.is_empty(), !despawned.is_empty(), watch.unwrap_or(Watch::Nothing), |id| {
-            by_component.get(id).is_some_and(|lists| lists.iter().any(|list| !list.is_empty()))
-                || self.listeners.observers().any(|observer| observer.names(id))
+        let (spawns, despawns) = self.listeners.listens_to_entities();
+        recording.set_watched(spawns, despawns, watch.unwrap_or(Watch::Nothing), |id| {
+            match self.listeners.observers().any(|observer| observer.names(id)) {
+                true => Event::ALL,
+                false => self.listeners.events_of(id),
+            }
         });
     }
 
@@ -66,3 +69,11 @@ const _: () = {
     const fn assert_send_and_sync<T: Send + Sync>() {}
     assert_send_and_sync::<Observers>();
 };
+
+/// Determines what the journal records, when a collector was added or removed.
+pub(super) fn subscribe(recording: &mut Recording, observers: Option<&Observers>) {
+    match observers {
+        Some(observers) => observers.subscribe(recording),
+        None => recording.set_watched(false, false, Watch::Nothing, |_| 0),
+    }
+}

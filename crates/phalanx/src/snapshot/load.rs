@@ -140,7 +140,7 @@ impl Registry {
 fn move_into(from: &mut World, to: &mut World) -> Result<EntityMap, LoadError> {
     to.resources.try_reserve_for(&from.resources).map_err(|error| cannot_merge(error.into()))?;
     let map = from.move_all(to).map_err(cannot_merge)?;
-    to.resources.absorb(&mut from.resources);
+    to.resources.absorb(&mut from.resources, to.storage.tick());
     Ok(map)
 }
 

@@ -137,7 +137,7 @@ impl<R: Send + Sync + 'static, K: Codec<R>> Value for ResourceOf<R, K> {
     }
     fn decode(&self, world: &mut World, bytes: &[u8], budget: &Budget) -> Result<(), NotDecoded> {
         let value: R = decode_all(&self.0, bytes, budget)?;
-        Ok(world.resources.try_insert(value)?)
+        Ok(world.resources.try_insert(value, world.storage.tick())?)
     }
 }
 
@@ -157,7 +157,7 @@ impl<Old: 'static, R: Send + Sync + 'static, K: Codec<Old>, M: Fn(Old) -> R + Se
     }
     fn decode(&self, world: &mut World, bytes: &[u8], budget: &Budget) -> Result<(), NotDecoded> {
         let value = (self.1)(decode_all(&self.0, bytes, budget)?);
-        Ok(world.resources.try_insert(value)?)
+        Ok(world.resources.try_insert(value, world.storage.tick())?)
     }
 }
 

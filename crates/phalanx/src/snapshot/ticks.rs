@@ -178,9 +178,10 @@ fn renew(world: &World, id: ComponentId, bits: &mut Vec<u64>) -> Result<(), Load
     })
 }
 
-/// Reads the section of ticks. Tracked components without ticks count as changed now.
+/// Reads the section of ticks. Tracked components without ticks count as changed now, and so do resources.
 pub(super) fn read(input: &mut Reader<'_>, world: &mut World, components: &[Loaded<'_>]) -> Result<(), LoadError> {
     world.storage.sparse.clock.restore(NOW, Some(SETTLED));
+    world.resources.renew(NOW);
     let sets = world.storage.sparse.iter().filter_map(|storage| match &storage.store {
         Store::Pool(pool) => Some(pool.dense.positions().div_ceil(64)),
         Store::Linear(_) => None,

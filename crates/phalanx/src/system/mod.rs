@@ -48,6 +48,7 @@ mod system_access;
 mod system_param;
 mod world_param;
 
+pub use crate::resources::{Res, ResMut};
 pub use commands::Commands;
 #[doc(hidden)]
 pub use function_system::{ExclusiveMarker, FunctionMarker, SystemMarker};
@@ -57,7 +58,6 @@ pub use outcome::Outcome;
 pub use param_set::ParamSet;
 #[doc(hidden)]
 pub use res::ResourceNumber;
-pub use res::{Res, ResMut};
 pub use run_context::{Reservations, RunContext, Turn};
 pub use short_name::ShortName;
 pub use stage_start::StageStart;

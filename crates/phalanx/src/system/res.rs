@@ -1,95 +1,44 @@
-//! [`Res`] and [`ResMut`]: resources as parameters of systems.
+//! [`Res`] and [`ResMut`] as parameters of systems.
 #![allow(unsafe_code)]
 
 use super::{ParamSetup, RunContext, SystemParam};
+use crate::change_detection::{RunTicks, Tick};
+use crate::resources::{Res, ResMut};
 use crate::world::World;
 use core::any::type_name;
 use core::fmt;
 use core::marker::PhantomData;
-use core::ops::{Deref, DerefMut};
 
-/// A resource that a system reads.
-///
-/// A system whose resource is missing panics, with the name of the resource. `Option<Res<R>>` is `None` then.
-pub struct Res<'w, R> {
-    value: &'w R,
-}
-
-/// A resource that a system writes.
-///
-/// A system whose resource is missing panics, with the name of the resource. `Option<ResMut<R>>` is `None` then.
-pub struct ResMut<'w, R> {
-    value: &'w mut R,
-}
-
-/// The number of a resource's slot in a world.
+/// The number of a resource's slot in a world, and the runs in which the resource was used.
 #[doc(hidden)]
 pub struct ResourceNumber<R> {
     number: usize,
+    /// The clock and the tick of the last run, and of the one before it.
+    last_run: Option<(u64, Tick)>,
+    run_before: Option<(u64, Tick)>,
     resource: PhantomData<fn() -> R>,
 }
 
 impl<R: 'static> ResourceNumber<R> {
     pub(crate) fn new(world: &mut World) -> Self {
-        ResourceNumber { number: world.resources.number_of::<R>(), resource: PhantomData }
+        let number = world.resources.number_of::<R>();
+        ResourceNumber { number, last_run: None, run_before: None, resource: PhantomData }
     }
-}
 
-impl<'w, R> Res<'w, R> {
-    /// Returns the resource, for as long as the world is borrowed.
-    pub fn into_inner(self) -> &'w R {
-        self.value
+    /// Updates the number to a world. Runs that a rollback has not undone are remembered.
+    fn update(&mut self, world: &mut World) {
+        self.number = world.resources.number_of::<R>();
     }
-}
 
-impl<'w, R> ResMut<'w, R> {
-    /// Returns the resource, for as long as the world is borrowed.
-    pub fn into_inner(self) -> &'w mut R {
-        self.value
-    }
-}
-
-impl<R> Clone for Res<'_, R> {
-    fn clone(&self) -> Self {
-        *self
-    }
-}
-impl<R> Copy for Res<'_, R> {}
-
-impl<R> Deref for Res<'_, R> {
-    type Target = R;
-
+    /// Returns the ticks of a run. A [set](super::ParamSet) may ask for them several times in one run.
     #[inline(always)]
-    fn deref(&self) -> &R {
-        self.value
-    }
-}
-
-impl<R> Deref for ResMut<'_, R> {
-    type Target = R;
-
-    #[inline(always)]
-    fn deref(&self) -> &R {
-        self.value
-    }
-}
-
-impl<R> DerefMut for ResMut<'_, R> {
-    #[inline(always)]
-    fn deref_mut(&mut self) -> &mut R {
-        self.value
-    }
-}
-
-impl<R: fmt::Debug> fmt::Debug for Res<'_, R> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.value.fmt(f)
-    }
-}
-
-impl<R: fmt::Debug> fmt::Debug for ResMut<'_, R> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.value.fmt(f)
+    fn run_ticks(&mut self, world: &World, now: Tick) -> RunTicks {
+        let clock = &world.storage.sparse.clock;
+        let run = Some((clock.id, now));
+        if self.last_run != run {
+            (self.run_before, self.last_run) = (self.last_run, run);
+        }
+        RunTicks { now, since: self.run_before.and_then(|run| clock.since(run)), own: true }
     }
 }
 
@@ -118,20 +67,21 @@ macro_rules! resource_param {
             }
 
             fn update(state: &mut Self::State, world: &mut World) {
-                *state = ResourceNumber::new(world);
+                state.update(world);
             }
 
             #[inline(always)]
             unsafe fn get<'w, 's>(
                 state: &'s mut Self::State,
                 world: &'w World,
-                _: &RunContext<'w>,
+                context: &RunContext<'w>,
             ) -> Self::Item<'w, 's> {
-                let cell = world.resources.slot(state.number).cell::<R>().ok()?;
+                let slot = world.resources.slot(state.number);
+                let cell = slot.cell::<R>().ok()?;
                 // SAFETY: the resource is declared, so that nothing else writes it for `'w`, or touches it if this parameter
                 // writes it, by the caller's contract.
                 let value = unsafe { $find(cell.as_ptr()) };
-                Some($param { value })
+                Some($param::new(value, &slot.ticks, state.run_ticks(world, context.tick)))
             }
         }
 
@@ -146,7 +96,7 @@ macro_rules! resource_param {
             }
 
             fn update(state: &mut Self::State, world: &mut World) {
-                *state = ResourceNumber::new(world);
+                state.update(world);
             }
 
             #[inline(always)]

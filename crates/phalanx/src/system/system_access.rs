@@ -163,6 +163,8 @@ impl SystemAccess {
         {
             self.refuse(first, param, Conflict::Resource(touch.name));
         }
+        // All resources are tracked.
+        self.tracks_changes = true;
         self.resources.push(touch);
     }
 
@@ -293,7 +295,8 @@ impl SystemAccess {
         components.chain(resources).chain(events).chain(relations)
     }
 
-    /// Returns `true` if the system writes or filters by a [tracked](crate::change_detection) component.
+    /// Returns `true` if the system touches a resource, or writes, filters by or reads ticks of a
+    /// [tracked](crate::change_detection) component.
     pub fn tracks_changes(&self) -> bool {
         self.tracks_changes
     }

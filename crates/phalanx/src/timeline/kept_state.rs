@@ -3,6 +3,7 @@
 use super::error::TimelineError;
 use super::rollback_report::RollbackReport;
 use crate::alloc::{try_clone_slice, try_vec};
+use crate::journal::KeptValues;
 use crate::resources::KeptResources;
 use crate::world::World;
 use phalanx_store::{AllocError, Entity};
@@ -16,6 +17,8 @@ pub(super) struct KeptState {
     recorded: u64,
     /// The spawned entities that listeners have not seen yet. A delta leaves those that are still alive.
     undispatched: Option<Vec<Entity>>,
+    /// The values that collectors have kept in a time that is undone. The caller of a rollback drops them.
+    undone_values: Vec<Box<dyn KeptValues>>,
 }
 
 impl KeptState {
@@ -31,7 +34,8 @@ impl KeptState {
         let mut undispatched = try_vec(journal.pending_spawns().count())?;
         undispatched.extend(journal.pending_spawns());
         let resources = world.resources.try_clone_kept()?;
-        Ok(KeptState { resources, recorded: journal.collected(), undispatched: Some(undispatched) })
+        let (recorded, undispatched) = (journal.collected(), Some(undispatched));
+        Ok(KeptState { resources, recorded, undispatched, undone_values: Vec::new() })
     }
 
     /// Copies the state for a rollback of `world`.
@@ -42,6 +46,7 @@ impl KeptState {
             resources: self.resources.try_clone_for(&world.resources)?,
             recorded: self.recorded,
             undispatched,
+            undone_values: Vec::new(),
         })
     }
 
@@ -65,9 +70,10 @@ impl KeptState {
             *report = RollbackReport::try_between(world, &restored)?;
         }
         world.storage.journal.try_reserve_pending_spawns(self.undispatched.as_ref().map_or(0, Vec::len))?;
+        self.undone_values = world.storage.journal.try_lists_since(self.recorded)?;
         let old = world.swap_state(restored);
-        world.resources.swap_kept(&mut self.resources);
-        world.storage.journal.truncate_collected(self.recorded);
+        world.resources.swap_kept(&mut self.resources, world.storage.tick());
+        world.storage.journal.truncate_collected(self.recorded, &mut self.undone_values);
         if let Some(undispatched) = &self.undispatched {
             world.storage.journal.set_pending_spawns(undispatched);
         }

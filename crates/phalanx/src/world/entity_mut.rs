@@ -9,6 +9,7 @@ use super::{EntityRef, World};
 use crate::alloc::{try_vec, unwrap_alloc};
 use crate::bundle::Bundle;
 use crate::bundle_info::EdgeKey;
+use crate::change_detection::{self, TracksChanges};
 use crate::component::{Component, ComponentId};
 use crate::error::{ComponentError, NoSuchEntity, StructuralError, infallible};
 use crate::query::Candidate;
@@ -58,6 +59,18 @@ impl EntityMut<'_> {
     /// [`ComponentError::MissingComponent`] if the entity does not have it.
     pub fn get<C: Component>(&self) -> Result<Ref<'_, C>, ComponentError> {
         self.world.get::<C>(self.entity)
+    }
+
+    /// Returns a component with its change flags, like [`World::get_ref`].
+    ///
+    /// # Errors
+    ///
+    /// [`ComponentError::MissingComponent`] if the entity does not have it.
+    pub fn get_ref<C: Component>(&self) -> Result<change_detection::Ref<'_, C>, ComponentError>
+    where
+        C::Layout: TracksChanges<C>,
+    {
+        self.world.get_ref::<C>(self.entity)
     }
 
     /// Returns a component, for writing.

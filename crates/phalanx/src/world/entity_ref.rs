@@ -2,6 +2,7 @@
 
 use super::World;
 use super::get::Ref;
+use crate::change_detection::{self, TracksChanges};
 use crate::component::{Component, ComponentId};
 use crate::error::{ComponentError, NoSuchEntity};
 use crate::storage::table::ALIGNED_FOR_ALL;
@@ -91,6 +92,18 @@ impl<'w> EntityRef<'w> {
     /// [`ComponentError::MissingComponent`] if the entity does not have it.
     pub fn get<C: Component>(&self) -> Result<Ref<'w, C>, ComponentError> {
         self.world.get::<C>(self.entity)
+    }
+
+    /// Returns a component with its change flags, like [`World::get_ref`].
+    ///
+    /// # Errors
+    ///
+    /// [`ComponentError::MissingComponent`] if the entity does not have it.
+    pub fn get_ref<C: Component>(&self) -> Result<change_detection::Ref<'w, C>, ComponentError>
+    where
+        C::Layout: TracksChanges<C>,
+    {
+        self.world.get_ref::<C>(self.entity)
     }
 
     /// Returns `true` if the entity has the component.

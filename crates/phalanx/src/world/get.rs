@@ -2,6 +2,7 @@
 #![allow(unsafe_code)]
 
 use super::{Location, World};
+use crate::change_detection::{self, TracksChanges};
 use crate::component::Component;
 use crate::error::ComponentError;
 use crate::layout::{ComponentRef, Kind, Layout};
@@ -26,6 +27,42 @@ impl World {
     #[inline]
     pub fn get<C: Component>(&self, entity: Entity) -> Result<Ref<'_, C>, ComponentError> {
         Ok(self.storage.find::<C>(entity)?.get())
+    }
+
+    /// Returns a component of an entity, which is [tracked](crate::change_detection), with its change flags.
+    ///
+    /// The flags tell what has happened since [`clear_trackers`](World::clear_trackers).
+    ///
+    /// ```
+    /// use phalanx::{Component, World};
+    ///
+    /// #[derive(Component)]
+    /// #[component(track = "row")]
+    /// struct Health(i32);
+    ///
+    /// let mut world = World::new();
+    /// let ann = world.spawn(Health(10));
+    /// assert!(world.get_ref::<Health>(ann)?.is_added());
+    /// world.clear_trackers();
+    /// assert!(!world.get_ref::<Health>(ann)?.is_changed());
+    /// world.get_mut::<Health>(ann)?.0 = 9;
+    /// let health = world.get_ref::<Health>(ann)?;
+    /// assert!(health.is_changed() && !health.is_added() && health.0 == 9);
+    /// # Ok::<(), phalanx::ComponentError>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// - [`ComponentError::NoSuchEntity`] if the entity is not alive.
+    /// - [`ComponentError::MissingComponent`] if it does not have the component.
+    #[inline]
+    pub fn get_ref<C: Component>(&self, entity: Entity) -> Result<change_detection::Ref<'_, C>, ComponentError>
+    where
+        C::Layout: TracksChanges<C>,
+    {
+        let (lanes, row) = self.storage.find::<C>(entity)?.location();
+        // SAFETY: the value was found at this row of the component's lanes. The world is borrowed.
+        Ok(unsafe { change_detection::Ref::new(C::Layout::ptr(lanes, self.storage.run_ticks()), row) })
     }
 
     /// Returns a component of an entity, for writing.

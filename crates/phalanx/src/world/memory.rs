@@ -150,7 +150,7 @@ impl World {
         let (rows, masks, signals) = (
             self.storage.rows.bytes(),
             self.storage.sparse.overhead(),
-            self.storage.journal.bytes() + self.observers.bytes(),
+            self.storage.journal.bytes() + self.observers.as_ref().map_or(0, |observers| observers.bytes()),
         );
         Memory { entities, locations, rows, tables: tables.collect(), sparse: sparse.collect(), masks, signals }
     }

@@ -113,7 +113,7 @@ pub struct World {
     /// The number that [`id`](World::id) returns.
     id: u64,
     pub(crate) storage: Storage,
-    pub(crate) observers: crate::signal::Observers,
+    pub(crate) observers: Option<Box<crate::signal::Observers>>,
     pub(crate) bundles: BundleInfos,
     pub(crate) queries: Option<Box<QueryCache>>,
     pub(crate) resources: crate::resources::Resources,
@@ -136,7 +136,7 @@ impl World {
             identity: next_id(),
             id: next_id(),
             storage: Storage::new(components),
-            observers: Default::default(),
+            observers: None,
             bundles: BundleInfos::try_new()?,
             queries: None,
             resources: Default::default(),

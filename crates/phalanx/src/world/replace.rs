@@ -60,6 +60,7 @@ impl World {
     ) -> Result<R, ComponentError> {
         unwrap_alloc(self.storage.flush());
         unwrap_alloc(self.storage.reserve_entries(1));
+        self.storage.stage_past_value::<C>(entity);
         let outcome = change(self.get_mut::<C>(entity)?);
         self.storage.record_set::<C>(entity, ValuePtr::None);
         self.dispatch();

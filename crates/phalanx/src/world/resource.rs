@@ -2,10 +2,12 @@
 
 use super::World;
 use crate::error::NoSuchResource;
-use crate::resources::{ResourceCell, missing, unboxed};
+use crate::resources::{Res, ResMut, ResourceCell, missing, unboxed};
 use phalanx_store::raw::DropGuard;
 
 /// Resources: values of which the world has one for each type. [`clear`](World::clear) does not change them.
+///
+/// The world records [when they were inserted and changed](Res).
 impl World {
     /// Inserts a resource, and returns the old one of this type.
     ///
@@ -22,7 +24,8 @@ impl World {
     /// ```
     pub fn insert_resource<R: Send + Sync + 'static>(&mut self, resource: R) -> Option<R> {
         let value = Box::new(ResourceCell::new(resource));
-        let old = self.resources.slot_mut::<R>().value.replace(value)?;
+        let now = self.storage.tick();
+        let old = self.resources.slot_mut::<R>().insert(value, now)?;
         Some(unboxed(old))
     }
 
@@ -35,13 +38,43 @@ impl World {
         self.resources.find::<R>()?.cell().map(ResourceCell::get)
     }
 
-    /// Returns a resource, for writing.
+    /// Returns a resource with its change flags, which tell what has happened since
+    /// [`clear_trackers`](World::clear_trackers).
+    ///
+    /// ```
+    /// use phalanx::World;
+    ///
+    /// struct Gravity(f32);
+    ///
+    /// let mut world = World::new();
+    /// world.insert_resource(Gravity(9.81));
+    /// assert!(world.resource_ref::<Gravity>()?.is_added());
+    /// world.clear_trackers();
+    /// assert!(!world.resource_ref::<Gravity>()?.is_changed());
+    /// world.resource_mut::<Gravity>()?.0 = 1.62;
+    /// let gravity = world.resource_ref::<Gravity>()?;
+    /// assert!(gravity.is_changed() && !gravity.is_added());
+    /// # Ok::<(), phalanx::NoSuchResource>(())
+    /// ```
     ///
     /// # Errors
     ///
     /// [`NoSuchResource`] if the world does not have it.
-    pub fn resource_mut<R: Send + Sync + 'static>(&mut self) -> Result<&mut R, NoSuchResource> {
-        self.resources.find_mut::<R>()?.get_mut()
+    #[doc(alias = "is_resource_changed")]
+    #[doc(alias = "is_resource_added")]
+    #[doc(alias = "get_resource_ref")]
+    pub fn resource_ref<R: Send + Sync + 'static>(&self) -> Result<Res<'_, R>, NoSuchResource> {
+        self.resources.find::<R>()?.get_ref(self.storage.run_ticks())
+    }
+
+    /// Returns a resource, for writing. Dereferencing the handle mutably records a change.
+    ///
+    /// # Errors
+    ///
+    /// [`NoSuchResource`] if the world does not have it.
+    pub fn resource_mut<R: Send + Sync + 'static>(&mut self) -> Result<ResMut<'_, R>, NoSuchResource> {
+        let run = self.storage.run_ticks();
+        self.resources.find_mut::<R>()?.get_tracked(run)
     }
 
     /// Removes a resource, and returns it.
@@ -60,7 +93,7 @@ impl World {
     /// Calls `scope` with a resource and the rest of the world, both for writing.
     ///
     /// The resource is taken out of the world for the call, and put back afterwards, also if `scope` panics. One of the same type
-    /// that `scope` has inserted is dropped then.
+    /// that `scope` has inserted is dropped then. The call counts as a change of the resource.
     ///
     /// ```
     /// use phalanx::{Component, World};
@@ -95,6 +128,7 @@ impl World {
         let mut out = DropGuard::new((self, value), |(world, value)| {
             let slot = world.resources.slot_mut::<R>();
             slot.in_scope = false;
+            slot.ticks.set_changed(world.storage.tick());
             // A resource that was inserted meanwhile is dropped last.
             drop(core::mem::replace(&mut slot.value, value.take()));
         });

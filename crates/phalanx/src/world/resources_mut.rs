@@ -3,7 +3,7 @@
 use super::World;
 use crate::alloc::unwrap_alloc;
 use crate::plain::Plain;
-use crate::resources::{PlainResource, clone_resource};
+use crate::resources::{PlainResource, ResMut, clone_resource};
 use core::fmt;
 use phalanx_store::AllocError;
 
@@ -33,7 +33,7 @@ impl<'w> ResourcesMut<'w> {
     /// let mut world = World::new();
     /// world.spawn_empty();
     /// world.resources_mut().init(|world| Score(world.len() as u32)).0 += 10;
-    /// assert_eq!(world.resources_mut().init(|_| Score::default()), &mut Score(11));
+    /// assert_eq!(*world.resources_mut().init(|_| Score::default()), Score(11));
     /// ```
     ///
     /// # Panics
@@ -41,7 +41,7 @@ impl<'w> ResourcesMut<'w> {
     /// If [`resource_scope`](World::resource_scope) has taken it out.
     #[doc(alias = "get_resource_or_insert_with")]
     #[track_caller]
-    pub fn init<R: Send + Sync + 'static>(self, init: impl FnOnce(&mut World) -> R) -> &'w mut R {
+    pub fn init<R: Send + Sync + 'static>(self, init: impl FnOnce(&mut World) -> R) -> ResMut<'w, R> {
         match self.world.resource::<R>() {
             Err(error) if error.in_scope => panic!("{error}"),
             Err(_) => {

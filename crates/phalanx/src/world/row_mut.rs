@@ -3,6 +3,7 @@
 use super::get::{Mut, Ref};
 use super::{RowId, World};
 use crate::bundle::Bundle;
+use crate::change_detection::{self, TracksChanges};
 use crate::component::Component;
 use crate::error::{RowError, StructuralError, panic_change};
 use crate::rows::{Key, Row};
@@ -78,6 +79,18 @@ impl RowMut<'_> {
     /// [`RowError::MissingComponent`] if the row does not have it.
     pub fn get<C: Component>(&self) -> Result<Ref<'_, C>, RowError> {
         self.world.get::<C>(self.row.0).map_err(|error| self.world.storage.row_error(self.row, error))
+    }
+
+    /// Returns a component with its change flags, like [`World::get_ref`].
+    ///
+    /// # Errors
+    ///
+    /// [`RowError::MissingComponent`] if the row does not have it.
+    pub fn get_ref<C: Component>(&self) -> Result<change_detection::Ref<'_, C>, RowError>
+    where
+        C::Layout: TracksChanges<C>,
+    {
+        self.world.get_ref::<C>(self.row.0).map_err(|error| self.world.storage.row_error(self.row, error))
     }
 
     /// Returns a component, for writing.

@@ -2,6 +2,7 @@
 
 use super::get::Ref;
 use super::{RowId, World};
+use crate::change_detection::{self, TracksChanges};
 use crate::component::{Component, ComponentId};
 use crate::error::{ComponentError, NoSuchEntity, RowError};
 use crate::rows::{Key, Label, Role, Row};
@@ -97,6 +98,18 @@ impl<'w> RowRef<'w> {
             Ok(value) => Ok(value),
             Err(error) => Err(self.world.storage.row_error(self.row, error)),
         }
+    }
+
+    /// Returns a component with its change flags, like [`World::get_ref`].
+    ///
+    /// # Errors
+    ///
+    /// [`RowError::MissingComponent`] if the row does not have it.
+    pub fn get_ref<C: Component>(&self) -> Result<change_detection::Ref<'w, C>, RowError>
+    where
+        C::Layout: TracksChanges<C>,
+    {
+        self.world.get_ref::<C>(self.row.0).map_err(|error| self.world.storage.row_error(self.row, error))
     }
 
     /// Returns `true` if the row has the component.

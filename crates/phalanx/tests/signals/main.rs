@@ -6,6 +6,7 @@
 #![allow(dropping_copy_types, clippy::drop_non_drop)]
 
 mod collector;
+mod kinds;
 mod listener;
 mod memory;
 mod model;
@@ -14,6 +15,7 @@ mod panics;
 mod parts;
 mod reader;
 mod same;
+mod values;
 mod watchers;
 
 #[global_allocator]

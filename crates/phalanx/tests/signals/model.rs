@@ -4,6 +4,7 @@ use crate::parts::*;
 use crate::watchers::Watchers;
 use phalanx::group::Owned as OwnedPools;
 use phalanx::query::AllRows;
+use phalanx::signal::Change;
 use phalanx::{BundleBuilder, CommandBuffer, Entity, Key, Role, With, Without, World};
 use phalanx_testkit::Rng;
 use std::collections::BTreeMap;
@@ -15,6 +16,8 @@ struct Model {
     /// By entity: its rows, the main one first.
     entities: BTreeMap<Entity, Vec<(Key, Row)>>,
     expected: Vec<Event>,
+    /// The values before the changes in place, in order.
+    patched: Vec<u32>,
 }
 
 impl Model {
@@ -101,6 +104,9 @@ struct Test {
     rng: Rng,
     n: u32,
     watchers: Option<Watchers>,
+    /// The events that a listener of ids has seen.
+    by_id: Log,
+    past: Option<PastValues>,
     /// Whether the step was one operation.
     is_one: bool,
 }
@@ -260,7 +266,8 @@ impl Test {
             }
             3 => {
                 if self.world.patch::<Pooled, _>(e, |pooled| pooled.0 = u64::from(n)).is_ok() {
-                    self.model.row(main).insert(Pooled::NUMBER, n);
+                    let old = self.model.row(main).insert(Pooled::NUMBER, n);
+                    self.model.patched.extend(old);
                     self.model.expected.push(Event::Set(main, Pooled::NUMBER, None, n));
                 }
                 if self
@@ -268,7 +275,8 @@ impl Test {
                     .patch::<Split, _>(e, |split| (*split.a, *split.b, *split.c) = (n as u8, n, u64::from(n)))
                     .is_ok()
                 {
-                    self.model.row(main).insert(Split::NUMBER, n);
+                    let old = self.model.row(main).insert(Split::NUMBER, n);
+                    self.model.patched.extend(old);
                     self.model.expected.push(Event::Set(main, Split::NUMBER, None, n));
                 }
             }
@@ -318,7 +326,8 @@ impl Test {
                 if self.world.row_mut(key).and_then(|mut row| row.patch::<Lined, _>(|lined| lined.0 = n as u16)).is_ok()
                 {
                     let n = kept(Lined::NUMBER, n);
-                    self.model.row(key).insert(Lined::NUMBER, n);
+                    let old = self.model.row(key).insert(Lined::NUMBER, n);
+                    self.model.patched.extend(old);
                     self.model.expected.push(Event::Set(key, Lined::NUMBER, None, n));
                 }
                 if self.world.row_mut(key).and_then(|mut row| row.replace(PooledBox::of(n))).is_ok() {
@@ -502,6 +511,29 @@ impl Test {
         if let Some(watchers) = &mut self.watchers {
             watchers.check(&self.world, &event, self.is_one);
         }
+        let by_part = |events: &[Event]| -> Vec<Vec<Event>> {
+            let part_of = |event: &Event| match event {
+                Event::Added(_, part, _) | Event::Set(_, part, ..) | Event::Removed(_, part, _) => Some(*part),
+                _ => None,
+            };
+            (0..PARTS).map(|part| events.iter().filter(|e| part_of(e) == Some(part)).cloned().collect()).collect()
+        };
+        let by_id = core::mem::take(&mut *self.by_id.lock().unwrap());
+        assert_eq!(by_part(&by_id), by_part(&event), "step of kind {kind}");
+        if let Some(past) = &self.past {
+            let mut expected = vec![Vec::new(); PARTS];
+            let mut patched = core::mem::take(&mut self.model.patched).into_iter();
+            for event in &event {
+                match *event {
+                    Event::Set(key, part, old, _) => {
+                        expected[part].push((key, Change::Set, old.unwrap_or_else(|| patched.next().unwrap())));
+                    }
+                    Event::Removed(key, part, old) => expected[part].push((key, Change::Removed, old)),
+                    _ => {}
+                }
+            }
+            assert_eq!(past.drain(&mut self.world), expected, "step of kind {kind}");
+        }
         assert_eq!(event, core::mem::take(&mut self.model.expected), "step of kind {kind}");
         self.world.validate().unwrap();
     }
@@ -518,8 +550,11 @@ fn every_change_tells_what_the_model_says() {
             world.create_group::<(OwnedPools<(Pooled, PooledBox)>, Without<PooledVoid>)>().unwrap();
         }
         let watchers = (seed % 3 != 0).then(|| Watchers::new(&mut world, &log));
+        let by_id = Log::default();
+        record_by_id(&mut world, &by_id);
+        let past = (seed % 2 == 0).then(|| PastValues::new(&mut world));
         let (model, rng) = (Model::default(), Rng::new(seed));
-        let mut test = Test { world, log, model, rng, n: 0, watchers, is_one: true };
+        let mut test = Test { world, log, model, rng, n: 0, watchers, by_id, past, is_one: true };
         for _ in 0..if cfg!(miri) { 60 } else { 250 } {
             test.step();
         }

@@ -1,6 +1,6 @@
 //! Components of every layout, and a recorder of all signals about them.
 
-use phalanx::signal::DespawnedRow;
+use phalanx::signal::{Change, ComponentEvent, DespawnedRow, ValueCollector};
 use phalanx::store::Soa;
 use phalanx::{Bundle, BundleBuilder, Component, ComponentId, Entity, Key, World};
 use std::sync::{Arc, Mutex};
@@ -27,7 +27,7 @@ pub(crate) trait Part: Component {
 }
 
 macro_rules! parts {
-    ($($number:literal $name:ident $of:expr, $get:expr;)*) => {
+    ($($number:tt $name:ident $of:expr, $get:expr;)*) => {
         $(
             impl Part for $name {
                 const NUMBER: usize = $number;
@@ -79,6 +79,53 @@ macro_rules! parts {
                 assert!(!world.contains(event.entity));
                 sink.lock().unwrap().push(Event::Despawned(event.entity, components_of(&event.row)));
             });
+        }
+
+        /// Connects one listener of all components, which are known by id or by type, that adds its events to a log.
+        pub(crate) fn record_by_id(world: &mut World, log: &Log) {
+            let ids = register(world);
+            let (sink, parts) = (log.clone(), ids.clone());
+            world.listen().component_ids(&ids[..5]).components::<($($name,)*)>().call(move |event, _, _| {
+                let part = parts.iter().position(|id| *id == event.component).unwrap();
+                assert_eq!((event.old_ptr().is_some(), event.new_ptr().is_some()), match part {
+                    Split::NUMBER => (false, false),
+                    _ => (value_in(&event, part, true).is_some(), value_in(&event, part, false).is_some()),
+                });
+                let (key, new) = (event.key(), value_in(&event, part, false));
+                let old = value_in(&event, part, true);
+                sink.lock().unwrap().push(match event.change {
+                    Change::Added => Event::Added(key, part, new.unwrap()),
+                    Change::Set => Event::Set(key, part, old, new.unwrap()),
+                    Change::Removed => Event::Removed(key, part, old.unwrap()),
+                });
+            });
+        }
+
+        fn value_in(event: &ComponentEvent<'_>, part: usize, is_old: bool) -> Option<u32> {
+            match part {
+                $($number => {
+                    let value = if is_old { event.old::<$name>() } else { event.new::<$name>() };
+                    value.map(|value| $name::seen(&value))
+                })*
+                _ => unreachable!(),
+            }
+        }
+
+        /// Collectors of the past values of all components.
+        pub(crate) struct PastValues(($(ValueCollector<$name>,)*));
+
+        impl PastValues {
+            pub(crate) fn new(world: &mut World) -> PastValues {
+                PastValues(($(world.collector().set::<$name>().removed::<$name>().keep_values::<$name>(),)*))
+            }
+
+            /// Drains them: the values of each component, in order.
+            pub(crate) fn drain(&self, world: &mut World) -> Vec<Vec<(Key, Change, u32)>> {
+                vec![$(self.0.$number.drain(world).into_iter().map(|past| {
+                    assert_eq!(past.entity, past.key().entity);
+                    (past.key(), past.change, past.value.number())
+                }).collect(),)*]
+            }
         }
 
         /// Returns the components of a despawned entity.

@@ -247,7 +247,7 @@ fn try_apply(
     let mut reader = StateReader { components, numbering, old: &old, past: &past, now, input: &mut input };
     let image = reader.read()?;
     let groups = try_read_groups(&old.groups, &mut input)?;
-    let resources = match world.resources.try_read(&input.resources()?)? {
+    let resources = match world.resources.try_read(&input.resources()?, now)? {
         Ok(resources) => resources,
         Err(ReadError::Unknown) => return Err(DeltaError::OtherResources),
         Err(ReadError::Invalid(resource)) => return Err(DeltaError::InvalidValue { component: resource }),
