@@ -2,7 +2,7 @@
 
 use phalanx::executor::{Inline, ThreadPool};
 use phalanx::group::Owned;
-use phalanx::query::{Access, Filtered, PlanDriver, QueryState, RefMut};
+use phalanx::query::{Access, Filtered, PlanDriver, QueryState, WriteItem};
 use phalanx::relation::{ChildOf, Related};
 use phalanx::store::Soa;
 use phalanx::{Added, Changed, Component, ComponentError, Entity, Has, Key, Or, QueryData, Role, With, Without, World};
@@ -39,7 +39,7 @@ macro_rules! layouts {
                 Rest,
             }
 
-            fn add($value: RefMut<'_, A>, $n: u32) {
+            fn add($value: WriteItem<'_, A>, $n: u32) {
                 $add;
             }
 

@@ -440,7 +440,7 @@ fn a_batch_of_insertions_is_one_operation() {
 fn an_entry_is_occupied_or_vacant() {
     fn check<C: Component>(value: impl Fn(u32) -> C, key: impl Fn(&World, Entity) -> Option<u32>, tally: &Tally)
     where
-        for<'a> phalanx::query::RefMut<'a, C>: std::ops::DerefMut<Target = C>,
+        for<'a> phalanx::query::WriteItem<'a, C>: std::ops::DerefMut<Target = C>,
     {
         let mut world = World::new();
         let e = world.spawn(Apart);
@@ -504,7 +504,7 @@ fn rows(tally: &Tally) -> (World, Vec<Entity>) {
 
 #[test]
 fn components_are_retained_by_value() {
-    fn check<C: Component>(key: impl Fn(phalanx::query::Ref<'_, C>) -> u32 + Copy, at: usize) {
+    fn check<C: Component>(key: impl Fn(phalanx::query::ReadItem<'_, C>) -> u32 + Copy, at: usize) {
         let tally = Tally::new();
         let (mut world, all) = rows(&tally);
         let mut visited = Vec::new();

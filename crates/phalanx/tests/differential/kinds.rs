@@ -1,6 +1,6 @@
 //! The components of the differential test: every layout, with destructors and without.
 
-use phalanx::query::Ref;
+use phalanx::query::ReadItem;
 use phalanx::store::Entity;
 use phalanx::{Bundle, BundleBuilder, CommandBuffer, Component, Key, RowError, StructuralError, World};
 use phalanx_testkit::{Counted, Tally};
@@ -17,7 +17,7 @@ pub(crate) trait Kind: Component {
     fn read_row(world: &World, key: Key) -> Option<u32>;
     fn key(self) -> u32;
     /// What is left of the key of a value that is there.
-    fn see(value: Ref<'_, Self>) -> u32;
+    fn see(value: ReadItem<'_, Self>) -> u32;
 }
 
 macro_rules! kinds {
@@ -92,7 +92,7 @@ macro_rules! kinds {
             fn read(world: &World, entity: Entity) -> Option<u32> { world.get::<$name>(entity).ok().map(|v| v.0.key()) }
             fn read_row(world: &World, key: Key) -> Option<u32> { world.row(key).and_then(|row| row.get::<$name>()).ok().map(|v| v.0.key()) }
             fn key(self) -> u32 { self.0.key() }
-            fn see(value: Ref<'_, Self>) -> u32 { value.0.key() }
+            fn see(value: ReadItem<'_, Self>) -> u32 { value.0.key() }
         }
     };
     (@one $number:literal $name:ident $layout:literal plain $int:ty) => {
@@ -106,7 +106,7 @@ macro_rules! kinds {
             fn read(world: &World, entity: Entity) -> Option<u32> { world.get::<$name>(entity).ok().map(|v| v.0 as u32) }
             fn read_row(world: &World, key: Key) -> Option<u32> { world.row(key).and_then(|row| row.get::<$name>()).ok().map(|v| v.0 as u32) }
             fn key(self) -> u32 { self.0 as u32 }
-            fn see(value: Ref<'_, Self>) -> u32 { value.0 as u32 }
+            fn see(value: ReadItem<'_, Self>) -> u32 { value.0 as u32 }
         }
     };
     (@one $number:literal $name:ident $layout:literal tag) => {
@@ -120,7 +120,7 @@ macro_rules! kinds {
             fn read(world: &World, entity: Entity) -> Option<u32> { world.get::<$name>(entity).ok().map(|_| 0) }
             fn read_row(world: &World, key: Key) -> Option<u32> { world.row(key).and_then(|row| row.get::<$name>()).ok().map(|_| 0) }
             fn key(self) -> u32 { 0 }
-            fn see(_: Ref<'_, Self>) -> u32 { 0 }
+            fn see(_: ReadItem<'_, Self>) -> u32 { 0 }
         }
     };
     (@one $number:literal $name:ident $layout:literal lanes) => {
@@ -135,7 +135,7 @@ macro_rules! kinds {
             fn read(world: &World, entity: Entity) -> Option<u32> { world.get::<$name>(entity).ok().map(Kind::key) }
             fn read_row(world: &World, key: Key) -> Option<u32> { world.row(key).and_then(|row| row.get::<$name>()).ok().map(Kind::key) }
             fn key(self) -> u32 { u32::from(self.low) | (self.high as u32) << 8 }
-            fn see(value: Ref<'_, Self>) -> u32 { value.key() }
+            fn see(value: ReadItem<'_, Self>) -> u32 { value.key() }
         }
     };
 }
