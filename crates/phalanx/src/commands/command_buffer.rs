@@ -8,13 +8,15 @@
 
 use super::apply_report::{CommandError, CommandKind};
 use super::resolver::Resolver;
-use super::vtable::{CommandVtable, DELETE_ROW, DESPAWN, LinkPayload, RowPayload, Vtables};
+use super::vtable::{
+    CommandVtable, DELETE_ROW, DESPAWN, INSERT_DYNAMIC, LinkPayload, RowPayload, SPAWN_DYNAMIC, Vtables,
+};
 use crate::bundle::Bundle;
 use crate::change_detection::Moment;
 use crate::error::{StructuralError, panic_change};
 use crate::mutation::arena::Arena;
 use crate::rows::Key;
-use crate::world::World;
+use crate::world::{BundleBuilder, World};
 use core::fmt;
 use phalanx_store::raw::{DropGuard, drop_all};
 use phalanx_store::{AllocError, Entity};
@@ -225,6 +227,33 @@ impl CommandBuffer {
     /// Records [`World::insert`].
     pub fn insert<B: Bundle>(&mut self, entity: Entity, bundle: B) {
         self.record(Vtables::<B>::INSERT, Some(entity), bundle);
+    }
+
+    /// Records the spawn of an entity with the components of a [`BundleBuilder`]. The entity is allocated when the command is
+    /// executed.
+    ///
+    /// ```
+    /// use phalanx::{BundleBuilder, CommandBuffer, Component, World};
+    ///
+    /// #[derive(Component)]
+    /// struct Health(u32);
+    ///
+    /// let (mut world, mut commands) = (World::new(), CommandBuffer::new());
+    /// let mut bundle = BundleBuilder::new();
+    /// bundle.add(Health(3));
+    /// commands.spawn_dynamic(bundle);
+    /// commands.apply(&mut world);
+    /// assert_eq!(world.query::<&Health>().single()?.0, 3);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[doc(alias = "spawn_builder")]
+    pub fn spawn_dynamic(&mut self, bundle: BundleBuilder) {
+        self.record(SPAWN_DYNAMIC, None, bundle);
+    }
+
+    /// Records [`BundleBuilder::insert`].
+    pub fn insert_dynamic(&mut self, entity: Entity, bundle: BundleBuilder) {
+        self.record(INSERT_DYNAMIC, Some(entity), bundle);
     }
 
     /// Records [`World::remove`].

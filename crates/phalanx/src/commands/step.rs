@@ -2,7 +2,7 @@
 #![allow(unsafe_code)]
 
 use super::command_buffer::Entry;
-use crate::bundle::BundlePtr;
+use crate::bundle::{BundlePtr, Required};
 use crate::error::StructuralError;
 use crate::mutation::Reserved;
 use crate::mutation::stash::Stash;
@@ -71,10 +71,11 @@ impl Step {
                 storage.sparse.find_insert_ptrs(storage.entities.next_index(), &info.sparse);
                 let tail = storage.tables[info.table as usize].len;
                 let to = storage.bundle_ptr(info.table, info.columns.as_ptr(), tail);
-                // SAFETY: the row, the slot and its sparse values are reserved, and `to` is where the bundle goes in its table.
-                // Splitting a bundle may be user code, so it is written before anything is committed.
+                // SAFETY: the row, the slot and its sparse values are reserved. `to` is where the bundle goes in its table, with
+                // what it requires. Splitting a bundle may be user code, so it is written before anything is committed.
                 unsafe {
-                    (entry.vtable.write)(payload, to);
+                    let write = |to| (entry.vtable.write)(payload, to);
+                    Required::write_with(&info.required, info.columns.len(), to, write);
                     storage.spawn_row::<true>(reserved, info.table, &info.sparse);
                 }
             }
@@ -84,9 +85,11 @@ impl Step {
                 let tail = storage.tables[edge.target as usize].len;
                 let to = storage.bundle_ptr(edge.target, edge.columns.as_ptr(), tail);
                 // SAFETY: the row, the slot, its name and its sparse values are reserved. `to` is where the bundle goes in the
-                // edge's target, a table of extra rows. The owner is alive and has no row with this label.
+                // edge's target, a table of extra rows, with what it requires. The owner is alive and has no row with this
+                // label.
                 unsafe {
-                    (entry.vtable.write)(payload, to);
+                    let write = |to| (entry.vtable.write)(payload, to);
+                    Required::write_with(&edge.required, edge.columns.len(), to, write);
                     storage.spawn_extra_row::<true>(reserved, named(), label, edge.target, &edge.sparse_inserts);
                 }
             }

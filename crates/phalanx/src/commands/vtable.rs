@@ -7,7 +7,7 @@ use crate::component::DropFn;
 use crate::error::StructuralError;
 use crate::mutation::Position;
 use crate::rows::Key;
-use crate::world::World;
+use crate::world::{BundleBuilder, World};
 use core::alloc::Layout;
 use core::marker::PhantomData;
 use phalanx_store::Entity;
@@ -26,6 +26,9 @@ pub(crate) struct LinkPayload {
     pub(crate) position: Position,
 }
 
+/// Returns the id of the bundle in a payload, or of the relation that a command is about. The payload is initialised.
+pub(crate) type IdFn = unsafe fn(*mut u8, &mut World) -> Result<usize, StructuralError>;
+
 /// What a command is without its payload: one for each kind and payload type.
 #[derive(Debug)]
 pub(crate) struct CommandVtable {
@@ -33,7 +36,7 @@ pub(crate) struct CommandVtable {
     /// The layout of the payload.
     pub(super) layout: Layout,
     /// Returns the id of the bundle, or the storage id of the relation.
-    pub(super) id: fn(&mut World) -> Result<usize, StructuralError>,
+    pub(super) id: IdFn,
     /// Moves the bundle out of the payload, to its destination.
     pub(super) write: unsafe fn(*mut u8, BundlePtr),
     /// Moves the closure out of the payload, and calls it.
@@ -42,8 +45,31 @@ pub(crate) struct CommandVtable {
     pub(super) drop: DropFn,
 }
 
-fn no_id(_: &mut World) -> Result<usize, StructuralError> {
+unsafe fn no_id(_: *mut u8, _: &mut World) -> Result<usize, StructuralError> {
     unreachable!("a command without a bundle or a relation has no id")
+}
+
+/// # Safety
+///
+/// The payload is a `B`.
+unsafe fn bundle_id<B: Bundle>(payload: *mut u8, world: &mut World) -> Result<usize, StructuralError> {
+    // SAFETY: the payload is a `B`, by the caller's contract.
+    world.bundle_id_of(unsafe { &*payload.cast::<B>() })
+}
+
+/// # Safety
+///
+/// The payload is a `RowPayload<B>`.
+unsafe fn row_bundle_id<B: Bundle>(payload: *mut u8, world: &mut World) -> Result<usize, StructuralError> {
+    // SAFETY: the payload is a `RowPayload<B>`, by the caller's contract.
+    world.bundle_id_of(unsafe { &(*payload.cast::<RowPayload<B>>()).bundle })
+}
+
+/// # Safety
+///
+/// There is no condition: the payload is not read.
+unsafe fn removed_bundle_id<B: Bundle>(_: *mut u8, world: &mut World) -> Result<usize, StructuralError> {
+    world.full_bundle_id::<B>()
 }
 unsafe fn no_write(_: *mut u8, _: BundlePtr) {
     unreachable!("a command without a bundle writes nothing")
@@ -84,6 +110,33 @@ unsafe fn drop_payload<P>(payload: *mut u8) {
     unsafe { payload.cast::<P>().drop_in_place() };
 }
 
+/// # Safety
+///
+/// The payload is a `BundleBuilder`.
+unsafe fn dynamic_bundle_id(payload: *mut u8, world: &mut World) -> Result<usize, StructuralError> {
+    // SAFETY: the payload is a `BundleBuilder`, by the caller's contract.
+    unsafe { &mut *payload.cast::<BundleBuilder>() }.bundle_id(world)
+}
+
+/// # Safety
+///
+/// The payload is a `BundleBuilder`, which is given up, and was resolved. The rest is as for [`Bundle::write`].
+unsafe fn write_dynamic(payload: *mut u8, to: BundlePtr) {
+    // SAFETY: the payload is a `BundleBuilder` that was resolved, and `to` is where it goes, by the caller's contract.
+    unsafe { payload.cast::<BundleBuilder>().read().write(to) };
+}
+
+pub(super) const SPAWN_DYNAMIC: &CommandVtable = &CommandVtable { kind: CommandKind::Spawn, ..DYNAMIC };
+pub(super) const INSERT_DYNAMIC: &CommandVtable = &DYNAMIC;
+const DYNAMIC: CommandVtable = CommandVtable {
+    kind: CommandKind::Insert,
+    layout: Layout::new::<BundleBuilder>(),
+    id: dynamic_bundle_id,
+    write: write_dynamic,
+    call: no_call,
+    drop: drop_payload::<BundleBuilder>,
+};
+
 /// The vtables of a bundle or closure type.
 pub(super) struct Vtables<P>(PhantomData<P>);
 
@@ -91,18 +144,19 @@ impl<B: Bundle> Vtables<B> {
     pub(super) const SPAWN: &'static CommandVtable = &CommandVtable { kind: CommandKind::Spawn, ..Self::INSERT_VTABLE };
     pub(super) const INSERT: &'static CommandVtable = &Self::INSERT_VTABLE;
     pub(super) const REMOVE: &'static CommandVtable =
-        &CommandVtable { id: World::bundle_id::<B>, ..without_payload(CommandKind::Remove) };
+        &CommandVtable { id: removed_bundle_id::<B>, ..without_payload(CommandKind::Remove) };
     pub(super) const EXTEND: &'static CommandVtable =
         &CommandVtable { kind: CommandKind::AddRow, ..Self::UPDATE_VTABLE };
     pub(super) const UPDATE: &'static CommandVtable = &Self::UPDATE_VTABLE;
     pub(super) const REMOVE_FROM_ROW: &'static CommandVtable = &CommandVtable {
-        id: World::bundle_id::<B>,
+        id: removed_bundle_id::<B>,
         layout: Layout::new::<Key>(),
         ..without_payload(CommandKind::RemoveFromRow)
     };
     const UPDATE_VTABLE: CommandVtable = CommandVtable {
         kind: CommandKind::InsertIntoRow,
         layout: Layout::new::<RowPayload<B>>(),
+        id: row_bundle_id::<B>,
         write: write_to_row::<B>,
         drop: drop_payload::<RowPayload<B>>,
         ..Self::INSERT_VTABLE
@@ -110,7 +164,7 @@ impl<B: Bundle> Vtables<B> {
     const INSERT_VTABLE: CommandVtable = CommandVtable {
         kind: CommandKind::Insert,
         layout: Layout::new::<B>(),
-        id: World::bundle_id::<B>,
+        id: bundle_id::<B>,
         write: write::<B>,
         call: no_call,
         drop: drop_payload::<B>,
@@ -128,10 +182,7 @@ impl<F: FnOnce(&mut World) + Send + 'static> Vtables<F> {
 
 impl CommandVtable {
     /// Returns the vtable of commands that link entities, or unlink them. The function returns the storage id of the relation.
-    pub(crate) const fn of_relation(
-        kind: CommandKind,
-        id: fn(&mut World) -> Result<usize, StructuralError>,
-    ) -> CommandVtable {
+    pub(crate) const fn of_relation(kind: CommandKind, id: IdFn) -> CommandVtable {
         let layout = match kind {
             CommandKind::Link => Layout::new::<LinkPayload>(),
             _ => Layout::new::<()>(),

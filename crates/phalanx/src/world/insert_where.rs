@@ -7,7 +7,7 @@
 //! table has given up, until they are dropped.
 //!
 //! A bundle with sparse components is inserted or removed slot by slot, like a segment of commands. So is any bundle if the filter
-//! tests sparse components.
+//! tests sparse components. A bundle with optional or required components is inserted so, too.
 #![allow(unsafe_code)]
 
 use super::{Location, World};
@@ -64,13 +64,14 @@ impl World {
     ///
     /// On error the bundle is dropped, and nothing else changes.
     pub fn try_insert_where<F: QueryFilter, B: Bundle + Clone>(&mut self, bundle: B) -> Result<usize, StructuralError> {
-        let bundle_id = self.bundle_id::<B>()?;
         self.storage.flush()?;
-        if B::SPARSE > 0 || !F::IS_ARCHETYPAL || !self.storage.allows_bulk() {
+        if B::SPARSE > 0 || B::OPTIONAL > 0 || B::REQUIRES || !F::IS_ARCHETYPAL || !self.storage.allows_bulk() {
+            // A bundle that contains a component twice is refused, also if no entity passes.
+            self.bundle_id_of(&bundle)?;
             let slots = passing_slots::<F>(self)?;
-            // SAFETY: the number is that of the bundle.
-            return unsafe { insert_each(self, bundle_id, slots, bundle) };
+            return insert_each(self, slots, bundle);
         }
+        let bundle_id = self.full_bundle_id::<B>()?;
         let (sources, count) = passing_tables::<F>(self)?;
         if count == 0 {
             return Ok(0);
@@ -149,7 +150,7 @@ impl World {
     ///
     /// On error nothing has changed.
     pub fn try_remove_where<F: QueryFilter, B: Bundle>(&mut self) -> Result<usize, StructuralError> {
-        let bundle_id = self.bundle_id::<B>()?;
+        let bundle_id = self.full_bundle_id::<B>()?;
         self.storage.flush()?;
         if B::SPARSE > 0 || !F::IS_ARCHETYPAL || !self.storage.allows_bulk() {
             let slots = passing_slots::<F>(self)?;
@@ -217,13 +218,8 @@ fn passing_slots<F: QueryFilter>(world: &World) -> Result<Vec<Entity>, Structura
 
 /// Inserts clones of a bundle into live slots, one by one. Everything is reserved before the first, and old values are dropped
 /// after the last.
-///
-/// # Safety
-///
-/// The number is that of the bundle.
-unsafe fn insert_each<B: Bundle + Clone>(
+fn insert_each<B: Bundle + Clone>(
     world: &mut World,
-    bundle_id: usize,
     slots: Vec<Entity>,
     bundle: B,
 ) -> Result<usize, StructuralError> {
@@ -234,11 +230,17 @@ unsafe fn insert_each<B: Bundle + Clone>(
     let mut fresh = try_vec::<B>(slots.len())?;
     fresh.extend((1..slots.len()).map(|_| bundle.clone()));
     fresh.push(bundle);
-    reserve_each(world, bundle_id, &slots, true, &mut stash)?;
+    // A clone may have other optional components.
+    let mut bundle_ids = try_vec(slots.len())?;
+    for (slot, value) in slots.iter().zip(&fresh) {
+        let bundle_id = world.bundle_id_of(value)?;
+        bundle_ids.push(world.bundle_for_slot(bundle_id, slot.index())?);
+    }
+    reserve_each(world, &bundle_ids, &slots, true, &mut stash)?;
     world.storage.begin_linked_entries();
-    // Displaced values are dropped also if splitting a value panics.
+    // Displaced values are dropped also if splitting a value panics, or creating a required one.
     let mut ending = DropStash::new(&mut stash);
-    for (&slot, value) in slots.iter().zip(fresh) {
+    for ((&slot, value), &bundle_id) in slots.iter().zip(fresh).zip(&bundle_ids) {
         let from = world.storage.try_location(slot)?;
         let edge = world.bundles.edge(bundle_id, from.table, true);
         // SAFETY: the slot is at `from`, its edge for this bundle exists, and everything is reserved.
@@ -254,7 +256,9 @@ unsafe fn insert_each<B: Bundle + Clone>(
 /// Removes a bundle from live slots, like [`insert_each`]. Returns the number of slots that had any of its components.
 fn remove_each(world: &mut World, bundle_id: usize, slots: Vec<Entity>) -> Result<usize, StructuralError> {
     let (mut stash, mut count) = (Stash::default(), 0);
-    reserve_each(world, bundle_id, &slots, false, &mut stash)?;
+    let mut bundle_ids = try_vec(slots.len())?;
+    bundle_ids.resize(slots.len(), bundle_id);
+    reserve_each(world, &bundle_ids, &slots, false, &mut stash)?;
     world.storage.begin_linked_entries();
     for slot in slots {
         let from = world.storage.try_location(slot)?;
@@ -278,15 +282,15 @@ fn finish_each(world: &mut World, mut ending: DropStash<'_>) {
     apply_deferred(world);
 }
 
-/// Reserves everything that moving these slots along the edges of a bundle needs.
+/// Reserves everything that moving these slots along the edges of their bundles needs.
 fn reserve_each(
     world: &mut World,
-    bundle_id: usize,
+    bundle_ids: &[usize],
     slots: &[Entity],
     insert: bool,
     stash: &mut Stash,
 ) -> Result<(), StructuralError> {
-    for slot in slots {
+    for (slot, &bundle_id) in slots.iter().zip(bundle_ids) {
         world.edge(bundle_id, world.storage.try_location(*slot)?.table, insert)?;
     }
     stash.begin();
@@ -294,7 +298,7 @@ fn reserve_each(
     let mut entries = 0;
     let (mut sparse_inserts, mut needs) = (SparseInserts::new(), try_vec::<(u32, u32)>(storage.tables.len())?);
     needs.resize(storage.tables.len(), (0, 0));
-    for slot in slots {
+    for (slot, &bundle_id) in slots.iter().zip(bundle_ids) {
         let source = storage.try_location(*slot)?.table;
         let edge = bundles.edge(bundle_id, source, insert);
         storage.expect_move(slot.index(), edge, &mut sparse_inserts, stash)?;
