@@ -154,6 +154,7 @@ pub use phalanx_store::Entity;
 pub use plain::Plain;
 pub use query::{Added, Changed, Has, Or, Query, QueryData, QueryState, With, Without};
 pub use relation::Relation;
+pub use resources::ResourceId;
 pub use rows::{Key, Role, Row};
 pub use signal::{Collector, ListenerId};
 pub use signature::Signature;

@@ -29,7 +29,7 @@ pub struct ResourceNumber<R> {
     resource: PhantomData<fn() -> R>,
 }
 
-impl<R: 'static> ResourceNumber<R> {
+impl<R: Send + Sync + 'static> ResourceNumber<R> {
     pub(crate) fn new(world: &mut World) -> Self {
         ResourceNumber { number: world.resources.number_of::<R>(), resource: PhantomData }
     }
