@@ -48,6 +48,9 @@ pub(crate) enum BundleKey {
     Present(TypeId, u64),
     /// Its components, by ascending id.
     Ids(Box<[ComponentId]>),
+    /// Its components, by ascending id, without those that they require.
+    #[cfg(feature = "snapshot")]
+    Exactly(Box<[ComponentId]>),
     /// Another bundle, and the sparse components that are not required: of 32 in a row, the number of the first and a bit for
     /// each.
     Without(u32, u32, u32),
@@ -123,6 +126,8 @@ struct Variants {
     /// By type: the bits of optional components and the bundle with these, in ascending order.
     by_present: HashMap<TypeId, Vec<(u64, u32)>, TypeIdHasher>,
     by_ids: HashMap<Box<[ComponentId]>, u32, TypeIdHasher>,
+    #[cfg(feature = "snapshot")]
+    by_exact_ids: HashMap<Box<[ComponentId]>, u32, TypeIdHasher>,
     without: NumberMap<(u32, u32, u32), u32>,
     /// The sparse storages of components that a bundle requires, in order of their discovery.
     required_sparse: Vec<u32>,
@@ -166,6 +171,12 @@ impl BundleInfos {
     /// Returns the id of the bundle of these components, by ascending id, if it was added.
     pub(crate) fn find_ids(&self, ids: &[ComponentId]) -> Option<usize> {
         self.variants.as_ref()?.by_ids.get(ids).map(|at| *at as usize)
+    }
+
+    /// Returns the id of the bundle of these components, by ascending id, without those that they require, if it was added.
+    #[cfg(feature = "snapshot")]
+    pub(crate) fn find_exact_ids(&self, ids: &[ComponentId]) -> Option<usize> {
+        self.variants.as_ref()?.by_exact_ids.get(ids).map(|at| *at as usize)
     }
 
     /// Returns the id of a bundle that does not require some sparse components, if it was added: see [`BundleKey::Without`].
@@ -268,6 +279,11 @@ impl BundleInfos {
             (BundleKey::Ids(ids), Some(variants)) => {
                 try_reserve_map(&mut variants.by_ids, 1)?;
                 variants.by_ids.insert(ids, id);
+            }
+            #[cfg(feature = "snapshot")]
+            (BundleKey::Exactly(ids), Some(variants)) => {
+                try_reserve_map(&mut variants.by_exact_ids, 1)?;
+                variants.by_exact_ids.insert(ids, id);
             }
             (BundleKey::Without(bundle, first, bits), Some(variants)) => {
                 try_reserve_map(&mut variants.without, 1)?;

@@ -142,6 +142,17 @@ impl Resources {
         }
     }
 
+    /// Swaps the resources that another world has with those here. Allocates nothing if capacity was reserved.
+    #[cfg(feature = "snapshot")]
+    pub(crate) fn swap_those_of(&mut self, other: &mut Resources) {
+        for slot in other.list.iter_mut().filter(|slot| slot.value.is_some()) {
+            let target = self.slot_of(slot.resource);
+            if !target.in_scope {
+                core::mem::swap(&mut target.value, &mut slot.value);
+            }
+        }
+    }
+
     /// Returns the slot of a type, which is created if there is none.
     pub(crate) fn slot_mut<R: Send + Sync + 'static>(&mut self) -> &mut Slot {
         self.slot_of(ResourceType::of::<R>())

@@ -311,7 +311,9 @@ fn constructors_that_panic_change_nothing() {
             let partial = world.query_filtered::<Entity, (With<Ship>, Without<Tracked>)>().iter().count();
             assert_eq!(partial, 0, "{name}, call {n}");
             drop(world);
-            assert_eq!(LIVE.get(), 0, "{name}, call {n}");
+            // A value by id is given up only if the operation succeeds.
+            let left = LIVE.replace(0);
+            assert!(left == 0 || left == 1 && name.contains("by id") && !is_last, "{name}, call {n}");
             panicked += u32::from(!is_last);
             if is_last {
                 break;
@@ -414,8 +416,8 @@ fn listeners_hear_required_components_with_the_others() {
     let mut world = World::new();
     let list = std::sync::Arc::new(std::sync::Mutex::new(Vec::new()));
     let (rows, pooled) = (list.clone(), list.clone());
-    world.on_add::<Row>(move |_, e, _| rows.lock().unwrap().push(("row", e)));
-    world.on_add::<Pooled>(move |_, e, _| pooled.lock().unwrap().push(("pooled", e)));
+    world.on_add::<Row>(move |added, _, _| rows.lock().unwrap().push(("row", added.entity)));
+    world.on_add::<Pooled>(move |added, _, _| pooled.lock().unwrap().push(("pooled", added.entity)));
     let e = world.spawn(Ship::default());
     let f = world.spawn(Row(Live::new(1)));
     world.insert(f, Fleet::default()).unwrap();
@@ -429,14 +431,15 @@ fn listeners_hear_required_components_with_the_others() {
 fn columns_with_required_components_in_an_empty_and_a_full_table() {
     let mut world = World::new();
     for count in [3, 5] {
-        let ships = (0..count).map(|n| Ship(Live::new(100 + n))).collect();
+        let ships: Vec<_> = (0..count).map(|n| Ship(Live::new(100 + n))).collect();
         let all = world.spawn_columns((ships,)).unwrap().to_vec();
         assert!(all.iter().all(|e| keys(&world, *e) == ALL));
     }
     world.validate().unwrap();
     for n in 1.. {
         let before = world.len();
-        let panicked = with_panic_at(n, || drop(world.spawn_columns((vec![Ship(Live(1)), Ship(Live(2))],)).map(<[_]>::len)));
+        let ships = vec![Ship(Live(1)), Ship(Live(2))];
+        let panicked = with_panic_at(n, || assert_eq!(world.spawn_columns((ships,)).unwrap().len(), 2));
         world.validate().unwrap();
         assert_eq!(world.len(), before + if panicked { 0 } else { 2 });
         if !panicked {
@@ -471,6 +474,7 @@ fn a_lack_of_memory_changes_nothing_and_drops_what_was_required() {
         |world, _| world.try_insert_where::<With<Small>, _>((None::<Column>, Clonable)).map(drop),
         |world, e| {
             let mut commands = CommandBuffer::new();
+            commands.try_reserve(1, 64)?;
             commands.insert(e, Needs);
             commands.try_apply(world).map_err(|error| error.error)
         },
@@ -719,7 +723,7 @@ fn builders_that_are_used_again_do_not_allocate() {
     builder.add(Name("Cid")).add(Spin { axis: 2.0, speed: 0.0 });
     let e = builder.spawn(&mut other);
     assert_eq!(other.get::<Name>(e).unwrap().0, "Cid");
-    world.compact();
+    world.compact(usize::MAX);
     builder.add(Name("Dan")).add(Spin { axis: 2.0, speed: 0.0 });
     let e = builder.spawn(&mut world);
     assert_eq!(world.get::<Name>(e).unwrap().0, "Dan");
@@ -850,7 +854,7 @@ fn recorded_builders_are_dropped_if_they_are_not_executed() {
     assert_eq!((world.len(), tally.live()), (0, 0));
     commands.insert_dynamic(dead, built(1));
     commands.spawn_dynamic(built(2));
-    assert_eq!(commands.apply(&mut world).skipped.len(), 1);
+    assert_eq!(commands.apply(&mut world).skipped().len(), 1);
     assert_eq!((world.len(), tally.live()), (1, 1));
     commands.spawn_dynamic(built(3));
     drop((commands, world));

@@ -269,7 +269,7 @@ impl CommandBuffer {
                 resolver.resolve(world, entry, (key, link, payload), position)
             };
             let required_sparse = world.bundles.required_sparse().len();
-            if resolver.required_sparse != required_sparse {
+            if resolver.required_sparse != required_sparse && !matches!(resolved, Err(StructuralError::Alloc(_))) {
                 // The first bundle that requires a sparse component: the commands before it may insert or remove the component.
                 resolver.begin(end - first, report.is_some(), required_sparse).map_err(at(first))?;
                 position = first;

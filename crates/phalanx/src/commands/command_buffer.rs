@@ -8,9 +8,7 @@
 
 use super::apply_report::{CommandError, CommandKind};
 use super::resolver::Resolver;
-use super::vtable::{
-    CommandVtable, DELETE_ROW, DESPAWN, INSERT_DYNAMIC, LinkPayload, RowPayload, SPAWN_DYNAMIC, Vtables,
-};
+use super::vtable::{CommandVtable, DELETE_ROW, DESPAWN, ErasedVtables, LinkPayload, RowPayload, Vtables};
 use crate::bundle::Bundle;
 use crate::change_detection::Moment;
 use crate::error::{StructuralError, panic_change};
@@ -94,7 +92,7 @@ impl Entry {
 
     /// Returns `true` if this is the spawn of a reserved entity.
     pub(super) fn is_reserved_spawn(&self) -> bool {
-        self.vtable.kind == CommandKind::Spawn && self.entity.is_some()
+        self.vtable.kind == CommandKind::Spawn && self.entity.is_some() && !self.vtable.is_predicted
     }
 }
 
@@ -248,12 +246,12 @@ impl CommandBuffer {
     /// ```
     #[doc(alias = "spawn_builder")]
     pub fn spawn_dynamic(&mut self, bundle: BundleBuilder) {
-        self.record(SPAWN_DYNAMIC, None, bundle);
+        self.record(ErasedVtables::<BundleBuilder>::SPAWN, None, bundle);
     }
 
     /// Records [`BundleBuilder::insert`].
     pub fn insert_dynamic(&mut self, entity: Entity, bundle: BundleBuilder) {
-        self.record(INSERT_DYNAMIC, Some(entity), bundle);
+        self.record(ErasedVtables::<BundleBuilder>::INSERT, Some(entity), bundle);
     }
 
     /// Records [`World::remove`].
@@ -455,12 +453,24 @@ impl CommandBuffer {
 
     /// Records a command whose payload is a `P`.
     fn record<P: 'static>(&mut self, vtable: &'static CommandVtable, entity: Option<Entity>, payload: P) {
+        self.try_record(vtable, entity, payload).unwrap_or_else(|error| panic_change(error.into()));
+    }
+
+    /// Records a command, like [`record`](CommandBuffer::record), but returns an error if allocation fails.
+    #[inline]
+    pub(super) fn try_record<P: 'static>(
+        &mut self,
+        vtable: &'static CommandVtable,
+        entity: Option<Entity>,
+        payload: P,
+    ) -> Result<(), AllocError> {
         debug_assert_eq!(vtable.layout, core::alloc::Layout::new::<P>());
-        let placed = crate::alloc::try_reserve(&mut self.entries, 1).and_then(|()| self.arena.try_place(vtable.layout));
-        let offset = placed.unwrap_or_else(|error| panic_change(error.into()));
+        crate::alloc::try_reserve(&mut self.entries, 1)?;
+        let offset = self.arena.try_place(vtable.layout)?;
         // SAFETY: the offset was given out for this layout just now, and nothing is there.
         unsafe { self.arena.at(offset, vtable.layout).cast::<P>().write(payload) };
         self.entries.push(Entry { vtable, entity, offset });
+        Ok(())
     }
 }
 

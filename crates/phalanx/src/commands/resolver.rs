@@ -223,7 +223,7 @@ impl Resolver {
         if kind == CommandKind::Despawn {
             let entity = entry.entity.expect("a despawn names its entity");
             let table = match self.find(world, entity) {
-                Err(_) if self.is_lenient => return Ok(Step::Nothing),
+                Err(_) if self.is_lenient || entry.vtable.is_lenient => return Ok(Step::Nothing),
                 found => found?,
             };
             if world.storage.sparse.has_relations() && self.has_links(world, entity) {
@@ -236,10 +236,18 @@ impl Resolver {
             return self.resolve_link(world, entry, link, id, position);
         }
         let bundle_id = id(world)?;
-        let Some(entity) = entry.entity else {
-            self.add_rows(world, position, world.bundles.get(bundle_id).table, 1)?;
-            self.entries += world.storage.entries_of(world.bundles.get(bundle_id).table);
-            self.take_slot(world, &world.bundles.get(bundle_id).sparse, position)?;
+        let Some(entity) = entry.entity.filter(|_| !entry.vtable.is_predicted) else {
+            let info = world.bundles.get(bundle_id);
+            self.add_rows(world, position, info.table, 1)?;
+            self.entries += world.storage.entries_of(info.table);
+            let slot = self.take_slot(world, &info.sparse, position)?;
+            if let Some(entity) = entry.entity {
+                if slot != entity {
+                    return Err(NoSuchEntity { entity }.into());
+                }
+                // Later commands can name it.
+                self.set(entity, Some(info.table), !info.sparse.is_empty());
+            }
             return Ok(Step::Spawn(bundle_id));
         };
         let table = self.find(world, entity)?;

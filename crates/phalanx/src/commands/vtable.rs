@@ -43,6 +43,10 @@ pub(crate) struct CommandVtable {
     pub(super) call: unsafe fn(*mut u8, &mut World),
     /// Drops the payload.
     pub(super) drop: DropFn,
+    /// Whether the entity of a spawn is the one that is allocated when the command is executed.
+    pub(super) is_predicted: bool,
+    /// Whether a despawn of an entity that is not alive does nothing.
+    pub(super) is_lenient: bool,
 }
 
 unsafe fn no_id(_: *mut u8, _: &mut World) -> Result<usize, StructuralError> {
@@ -110,32 +114,97 @@ unsafe fn drop_payload<P>(payload: *mut u8) {
     unsafe { payload.cast::<P>().drop_in_place() };
 }
 
+/// A payload whose components are known only at run time.
+///
 /// # Safety
 ///
-/// The payload is a `BundleBuilder`.
-unsafe fn dynamic_bundle_id(payload: *mut u8, world: &mut World) -> Result<usize, StructuralError> {
-    // SAFETY: the payload is a `BundleBuilder`, by the caller's contract.
-    unsafe { &mut *payload.cast::<BundleBuilder>() }.bundle_id(world)
+/// `write` moves the values of the components of the bundle, or panics.
+pub(crate) unsafe trait ErasedBundle: 'static {
+    /// Returns the id of the bundle, which is resolved if it is not known.
+    fn bundle_id(&mut self, world: &mut World) -> Result<usize, StructuralError>;
+
+    /// Moves the values to `to`.
+    ///
+    /// # Safety
+    ///
+    /// The bundle was resolved since it was changed. The rest is as for [`Bundle::write`].
+    unsafe fn write(self, to: BundlePtr);
+}
+
+// SAFETY: the components are those of the bundle.
+unsafe impl ErasedBundle for BundleBuilder {
+    fn bundle_id(&mut self, world: &mut World) -> Result<usize, StructuralError> {
+        BundleBuilder::bundle_id(self, world)
+    }
+
+    unsafe fn write(mut self, to: BundlePtr) {
+        // SAFETY: the contract is the same.
+        unsafe { self.write_to(to) };
+    }
 }
 
 /// # Safety
 ///
-/// The payload is a `BundleBuilder`, which is given up, and was resolved. The rest is as for [`Bundle::write`].
-unsafe fn write_dynamic(payload: *mut u8, to: BundlePtr) {
-    // SAFETY: the payload is a `BundleBuilder` that was resolved, and `to` is where it goes, by the caller's contract.
-    unsafe { payload.cast::<BundleBuilder>().read().write(to) };
+/// The payload is a `P`.
+unsafe fn erased_id<P: ErasedBundle>(payload: *mut u8, world: &mut World) -> Result<usize, StructuralError> {
+    // SAFETY: the payload is a `P`, by the caller's contract.
+    unsafe { &mut *payload.cast::<P>() }.bundle_id(world)
 }
 
-pub(super) const SPAWN_DYNAMIC: &CommandVtable = &CommandVtable { kind: CommandKind::Spawn, ..DYNAMIC };
-pub(super) const INSERT_DYNAMIC: &CommandVtable = &DYNAMIC;
-const DYNAMIC: CommandVtable = CommandVtable {
-    kind: CommandKind::Insert,
-    layout: Layout::new::<BundleBuilder>(),
-    id: dynamic_bundle_id,
-    write: write_dynamic,
-    call: no_call,
-    drop: drop_payload::<BundleBuilder>,
-};
+/// # Safety
+///
+/// The payload is a `RowPayload<P>`.
+#[cfg(feature = "snapshot")]
+unsafe fn erased_row_id<P: ErasedBundle>(payload: *mut u8, world: &mut World) -> Result<usize, StructuralError> {
+    // SAFETY: the payload is a `RowPayload<P>`, by the caller's contract.
+    unsafe { &mut (*payload.cast::<RowPayload<P>>()).bundle }.bundle_id(world)
+}
+
+/// # Safety
+///
+/// The payload is a `P` that was resolved, and is given up. The rest is as for [`Bundle::write`].
+unsafe fn write_erased<P: ErasedBundle>(payload: *mut u8, to: BundlePtr) {
+    // SAFETY: the payload is a `P` that was resolved, and `to` is where it goes, by the caller's contract.
+    unsafe { payload.cast::<P>().read().write(to) };
+}
+
+/// # Safety
+///
+/// The payload is a `RowPayload<P>` that was resolved, and is given up. The rest is as for [`Bundle::write`].
+#[cfg(feature = "snapshot")]
+unsafe fn write_erased_to_row<P: ErasedBundle>(payload: *mut u8, to: BundlePtr) {
+    // SAFETY: the payload is a `RowPayload<P>` that was resolved, and `to` is where it goes, by the caller's contract.
+    unsafe { payload.cast::<RowPayload<P>>().read().bundle.write(to) };
+}
+
+/// The vtables of a payload whose components are known only at run time.
+pub(super) struct ErasedVtables<P>(PhantomData<P>);
+
+impl<P: ErasedBundle> ErasedVtables<P> {
+    pub(super) const SPAWN: &'static CommandVtable = &Self::of(CommandKind::Spawn);
+    pub(super) const INSERT: &'static CommandVtable = &Self::of(CommandKind::Insert);
+
+    pub(super) const fn of(kind: CommandKind) -> CommandVtable {
+        CommandVtable {
+            layout: Layout::new::<P>(),
+            id: erased_id::<P>,
+            write: write_erased::<P>,
+            drop: drop_payload::<P>,
+            ..without_payload(kind)
+        }
+    }
+
+    #[cfg(feature = "snapshot")]
+    pub(super) const fn of_row(kind: CommandKind) -> CommandVtable {
+        CommandVtable {
+            layout: Layout::new::<RowPayload<P>>(),
+            id: erased_row_id::<P>,
+            write: write_erased_to_row::<P>,
+            drop: drop_payload::<RowPayload<P>>,
+            ..without_payload(kind)
+        }
+    }
+}
 
 /// The vtables of a bundle or closure type.
 pub(super) struct Vtables<P>(PhantomData<P>);
@@ -166,8 +235,8 @@ impl<B: Bundle> Vtables<B> {
         layout: Layout::new::<B>(),
         id: bundle_id::<B>,
         write: write::<B>,
-        call: no_call,
         drop: drop_payload::<B>,
+        ..without_payload(CommandKind::Insert)
     };
 }
 
@@ -196,7 +265,7 @@ pub(super) const DELETE_ROW: &CommandVtable =
     &CommandVtable { layout: Layout::new::<Key>(), ..without_payload(CommandKind::RemoveRow) };
 
 /// Returns the vtable of a command without a payload, or with one that needs no drop.
-const fn without_payload(kind: CommandKind) -> CommandVtable {
+pub(super) const fn without_payload(kind: CommandKind) -> CommandVtable {
     CommandVtable {
         kind,
         layout: Layout::new::<()>(),
@@ -204,5 +273,7 @@ const fn without_payload(kind: CommandKind) -> CommandVtable {
         write: no_write,
         call: no_call,
         drop: drop_payload::<()>,
+        is_predicted: false,
+        is_lenient: false,
     }
 }

@@ -453,7 +453,7 @@ impl BundleBuilder {
     ///
     /// The builder was [resolved](BundleBuilder::bundle_id) since it was changed. The pointer is valid for the components of its
     /// bundle, and no values are there.
-    pub(crate) unsafe fn write(&mut self, to: BundlePtr) {
+    pub(crate) unsafe fn write_to(&mut self, to: BundlePtr) {
         // SAFETY: each component has its position in the bundle, for which the pointer is valid.
         unsafe { self.values.write(&self.resolved.positions, to) };
     }

@@ -72,6 +72,8 @@ pub use row_mut::RowMut;
 pub use row_ref::RowRef;
 pub use spawner::Spawner;
 pub(crate) use transfer::Transfer;
+#[cfg(feature = "snapshot")]
+pub(crate) use transfer::{adopt_label, adopt_sparse};
 
 use crate::alloc::unwrap_alloc;
 use crate::bundle_info::BundleInfos;

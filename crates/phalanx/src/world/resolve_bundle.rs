@@ -84,6 +84,18 @@ impl World {
         }
     }
 
+    /// Returns the number of the bundle of these components, which are in ascending order, without those that they require.
+    #[cfg(feature = "snapshot")]
+    pub(crate) fn bundle_id_of_exact_ids(&mut self, ids: &[ComponentId]) -> Result<usize, StructuralError> {
+        if let Some(bundle_id) = self.bundles.find_exact_ids(ids) {
+            return Ok(bundle_id);
+        }
+        let signature = bundle_info::signature(ids, &self.storage.components)?;
+        let table = self.storage.table_of(&signature)?;
+        let (key, ids) = (BundleKey::Exactly(try_clone_slice(ids)?.into()), try_clone_slice(ids)?.into());
+        Ok(self.add_bundle(key, table, ids, signature, Box::default())?)
+    }
+
     /// Adds the information of a bundle with these components, under a key.
     pub(super) fn bundle_of(&mut self, key: BundleKey, ids: Vec<ComponentId>) -> Result<usize, StructuralError> {
         let signature = bundle_info::signature(&ids, &self.storage.components)?;
