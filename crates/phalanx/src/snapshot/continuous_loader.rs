@@ -170,7 +170,7 @@ impl ContinuousLoader {
         };
         plan.update_entities(&self.map, &map)?;
         plan.update_rows(&self.rows, &map)?;
-        plan.update_links(&map)?;
+        plan.update_links(&self.map, &map)?;
         for (_, here) in self.map.iter().filter(|(saved, _)| map.get(*saved).is_none()) {
             plan.commands.try_despawn_if_alive(here)?;
         }
@@ -324,13 +324,15 @@ impl Plan<'_> {
     }
 
     /// Records the changes of links, by each registered relation.
-    fn update_links(&mut self, map: &EntityMap) -> Result<(), StructuralError> {
+    fn update_links(&mut self, old: &EntityMap, map: &EntityMap) -> Result<(), StructuralError> {
         for (relation, _) in self.from.sparse.relations() {
             adopt_sparse(self.from, &mut self.world.storage, relation)?;
         }
         let mut slots = NumberMap::default();
-        try_reserve_map(&mut slots, map.len())?;
-        slots.extend(map.iter().map(|(_, here)| (here.index(), here)));
+        try_reserve_map(&mut slots, old.len() + map.len())?;
+        let gone = old.iter().filter(|(saved, _)| map.get(*saved).is_none());
+        slots.extend(gone.map(|(_, here)| (here.index(), (here, false))));
+        slots.extend(map.iter().map(|(_, here)| (here.index(), (here, true))));
         for at in 0..self.world.storage.sparse.relation_count() {
             let (relation, _) = self.world.storage.sparse.relation(at);
             let info = self.world.storage.components.info(self.world.storage.sparse.get(relation).id);
@@ -342,12 +344,12 @@ impl Plan<'_> {
         Ok(())
     }
 
-    /// Records the changes of the links of a relation. `slots` are the entities of the world that the load is about, and `there`
-    /// is the relation in the loaded world.
+    /// Records the changes of the links of a relation. `slots` are the entities of the world that the load is about, and whether they
+    /// are in the snapshot. `there` is the relation in the loaded world.
     fn update_relation(
         &mut self,
         map: &EntityMap,
-        slots: &NumberMap<u32, Entity>,
+        slots: &NumberMap<u32, (Entity, bool)>,
         relation: u32,
         there: Option<u32>,
     ) -> Result<(), AllocError> {
@@ -373,19 +375,21 @@ impl Plan<'_> {
                     next = if source == NONE { NONE } else { present.get(source).next };
                     (source != NONE).then_some(source)
                 });
-                sources.filter_map(|source| slots.get(&source).copied()).filter(|source| world.contains(*source))
+                sources.filter_map(|source| slots.get(&source).copied()).filter(|(source, _)| world.contains(*source))
             };
-            if sources().eq(wanted[first..].iter().map(|(source, _)| *source)) {
+            let kept = sources().filter(|(_, is_saved)| *is_saved).map(|(source, _)| source);
+            let is_same = kept.eq(wanted[first..].iter().map(|(source, _)| *source));
+            if is_same {
                 wanted.truncate(first);
-            } else {
-                for source in sources() {
-                    try_reserve(&mut linked, 1)?;
-                    linked.push(source);
-                }
             }
-            // A link to an entity that the load is not about.
+            // One that is despawned at the end is unlinked too: it may be in the way of another.
+            for (source, _) in sources().filter(|(_, is_saved)| !is_same || !*is_saved) {
+                try_reserve(&mut linked, 1)?;
+                linked.push(source);
+            }
+            // A link to an entity that is not in the snapshot.
             let target = if is_alive { present.get(here.index()).target } else { NONE };
-            if target != NONE && !slots.contains_key(&target) {
+            if target != NONE && !slots.get(&target).is_some_and(|(_, is_saved)| *is_saved) {
                 try_reserve(&mut linked, 1)?;
                 linked.push(here);
             }
