@@ -18,8 +18,9 @@ pub(crate) fn derive(input: &DeriveInput) -> Result<TokenStream> {
         let item = format_ident!("{item}");
         types.iter().map(|ty| quote_spanned!(ty.span()=> <#ty as #at::Bundle>::#item)).collect()
     };
-    let [lens, sparse, ids, known, writes, guard, release, read] =
-        ["LEN", "SPARSE", "ids", "known_ids", "write", "guard", "release_guard", "read_guard"].map(of);
+    let [lens, sparse, optionals, requires] = ["LEN", "SPARSE", "OPTIONAL", "REQUIRES"].map(of);
+    let [ids, known, optional, present, add, writes, guard, release, read] =
+        ["ids", "known_ids", "optional", "present", "add_to", "write", "guard", "release_guard", "read_guard"].map(of);
     let (name, generics) = (&input.ident, crate::attributes::component_generics(&input.generics));
     let (generics, arguments, bounds) = generics.split_for_impl();
     Ok(quote! {
@@ -29,6 +30,8 @@ pub(crate) fn derive(input: &DeriveInput) -> Result<TokenStream> {
         unsafe impl #generics #at::Bundle for #name #arguments #bounds {
             const LEN: ::core::primitive::usize = 0 #(+ #lens)*;
             const SPARSE: ::core::primitive::usize = 0 #(+ #sparse)*;
+            const OPTIONAL: ::core::primitive::usize = 0 #(+ #optionals)*;
+            const REQUIRES: ::core::primitive::bool = false #(|| #requires)*;
 
             fn ids(
                 components: &mut #at::Components,
@@ -40,6 +43,31 @@ pub(crate) fn derive(input: &DeriveInput) -> Result<TokenStream> {
 
             fn known_ids(components: &#at::Components, ids: &mut ::std::vec::Vec<#at::ComponentId>) {
                 #(#known(components, ids);)*
+            }
+
+            fn optional(mut first: ::core::primitive::usize, each: &mut dyn ::core::ops::FnMut(::core::primitive::usize)) {
+                #(
+                    #optional(first, each);
+                    first += #lens;
+                )*
+            }
+
+            #[inline(always)]
+            fn present(&self) -> ::core::primitive::u64 {
+                let (mut bits, mut shift) = (0, 0);
+                #(
+                    if #optionals > 0 {
+                        bits |= #present(&self.#members) << shift;
+                        shift += #optionals;
+                    }
+                )*
+                bits
+            }
+
+            #[inline(always)]
+            fn add_to<Add: #at::derived::AddComponent>(self, to: &mut Add) {
+                let #name { #(#members: #names),* } = self;
+                #(#add(#names, to);)*
             }
 
             #[inline(always)]

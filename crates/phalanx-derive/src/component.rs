@@ -1,12 +1,14 @@
 //! `derive(Component)`: the layout of a component, and a constant for each of its capabilities.
 
+use crate::requirement::Requirement;
 use proc_macro2::TokenStream;
 use quote::{ToTokens, quote};
+use syn::parse::Parse;
 use syn::{Data, DeriveInput, ExprPath, LitStr, Path, Result};
 
 pub(crate) fn derive(input: &DeriveInput) -> Result<TokenStream> {
     let (mut layout, mut at, mut clone, mut entities) = (None, None, None, None);
-    let (mut mapped, mut track, mut plain) = (false, None, false);
+    let (mut mapped, mut track, mut plain, mut requires) = (false, None, false, Vec::new());
     for attribute in input.attrs.iter().filter(|attribute| attribute.path().is_ident("component")) {
         attribute.parse_nested_meta(|meta| {
             if meta.path.is_ident("clone") {
@@ -20,13 +22,22 @@ pub(crate) fn derive(input: &DeriveInput) -> Result<TokenStream> {
                 plain = true;
                 return Ok(());
             }
+            if meta.path.is_ident("requires") {
+                let list;
+                syn::parenthesized!(list in meta.input);
+                for requirement in list.parse_terminated(Requirement::parse, syn::Token![,])? {
+                    requirement.check(&input.ident, &requires)?;
+                    requires.push(requirement);
+                }
+                return Ok(());
+            }
             if meta.path.is_ident("entities") && !meta.input.peek(syn::Token![=]) {
                 mapped = true;
                 return Ok(());
             }
             if !["layout", "track", "entities", "crate"].iter().any(|known| meta.path.is_ident(known)) {
                 return Err(meta.error(
-                    "unknown option: a component has `layout`, `track`, `clone`, `plain`, `entities` and `crate`",
+                    "unknown option: a component has `layout`, `track`, `clone`, `plain`, `entities`, `requires` and `crate`",
                 ));
             }
             let value: LitStr = meta.value()?.parse()?;
@@ -86,6 +97,14 @@ pub(crate) fn derive(input: &DeriveInput) -> Result<TokenStream> {
         true => plain_parts(input, of_lanes, &at)?,
         false => Default::default(),
     };
+    let requirements = requires.iter().map(|requirement| requirement.construct(&at));
+    let required =
+        (!requires.is_empty()).then(|| quote!(const REQUIRES: &'static [#at::Requirement] = &[#(#requirements),*];));
+    // Finds cycles where the component is declared. Those of generic components are found where they are used.
+    let acyclic = (!requires.is_empty() && input.generics.params.is_empty()).then(|| {
+        let name = &input.ident;
+        quote!(const _: &[#at::Requirement] = <#name as #at::Component>::REQUIRES;)
+    });
     let fields = fields(&input.data);
     let (name, mut generics) = (&input.ident, crate::attributes::component_generics(&input.generics));
     if plain && !of_lanes && !input.generics.params.is_empty() {
@@ -98,8 +117,10 @@ pub(crate) fn derive(input: &DeriveInput) -> Result<TokenStream> {
             #clone
             #proof
             #entities
+            #required
             const FIELDS: &'static ::core::primitive::str = #fields;
         }
+        #acyclic
         #checked
         #implemented
     })

@@ -2,7 +2,7 @@
 //!
 //! | derive | implements | options |
 //! |---|---|---|
-//! | [`Component`](macro@Component) | a component of a world | `#[component(layout, track, clone, plain, entities, crate)]` |
+//! | [`Component`](macro@Component) | a component of a world | `#[component(layout, track, clone, plain, entities, requires, crate)]` |
 //! | [`Bundle`](macro@Bundle) | several components, inserted together | `#[bundle(crate)]` |
 //! | [`QueryData`](macro@QueryData) | a query with named fields, or of alternatives | `#[query(crate)]` |
 //! | [`Relation`](macro@Relation) | links between entities | `#[relation(tree, one_to_one, one_to_many, many_to_many, symmetric, on_despawn, no_clone, crate)]` |
@@ -25,6 +25,7 @@ mod flat;
 mod plain;
 mod query;
 mod relation;
+mod requirement;
 mod row;
 mod system_param;
 mod views;
@@ -130,6 +131,8 @@ pub fn flat(input: TokenStream) -> TokenStream {
 /// - `#[entities(skip)]` on a field, with `#[component(entities)]`: the field contains no entities.
 /// - `#[component(entities = "path")]`: a function, `fn(&mut Self, &mut dyn FnMut(&mut Entity))`, that visits the entities
 ///   in a value.
+/// - `#[component(requires(A, B = expression, C(path::to::function)))]`: components that are inserted with this one, unless the
+///   entity has them. `A` is created by `Default`, `B` by the expression, and `C` by the function.
 /// - `#[component(crate = "path")]`: the path of the crate `phalanx`, by default `::phalanx`.
 #[proc_macro_derive(Component, attributes(component, entities))]
 pub fn component(input: TokenStream) -> TokenStream {
@@ -206,7 +209,8 @@ pub fn query_data(input: TokenStream) -> TokenStream {
     query::derive(&input).unwrap_or_else(syn::Error::into_compile_error).into()
 }
 
-/// Implements `Bundle` for a struct whose fields are components or bundles, which are inserted together.
+/// Implements `Bundle` for a struct whose fields are components or bundles, which are inserted together. A field of type
+/// `Option<C>` is an optional component.
 ///
 /// The expansion contains an `unsafe impl`, so it does not compile under `#![forbid(unsafe_code)]`; use a tuple there. Enums
 /// and unions cannot be bundles, nor can structs with a `Drop` impl.

@@ -17,6 +17,7 @@
 mod cancel;
 mod claim;
 mod entities;
+mod free_list;
 mod image;
 mod next;
 mod payload;
@@ -25,6 +26,7 @@ mod restore;
 mod rows;
 
 pub use entities::Entities;
+pub use free_list::FreeListError;
 pub use payload::Payloads;
 pub use restore::RestoreError;
 

@@ -1,6 +1,10 @@
 //! [`Bundle`]: several components that are inserted or removed together.
 #![allow(unsafe_code)]
 
+mod required;
+
+pub(crate) use required::Required;
+
 use crate::change_detection::{Clock, RunTicks};
 use crate::component::{Component, ComponentId, Components};
 use crate::layout::{Kind, Layout};
@@ -16,6 +20,7 @@ use phalanx_store::raw::Lane;
 /// - The entry of a table component is the number of its first lane, counted from `lanes`. `row` is within the capacity of
 ///   these lanes.
 /// - The entry of a sparse component is the number of its [`SparsePtr`], counted from `sparse`.
+/// - The entry of an optional component that is not there is [`ABSENT`].
 /// - `clock` points to the clock of the world.
 #[doc(hidden)]
 #[derive(Clone, Copy, Debug)]
@@ -30,6 +35,9 @@ pub struct BundlePtr {
     pub(crate) clock: *const Clock,
 }
 
+/// The column of an optional component that a bundle does not have. No table has so many lanes.
+pub(crate) const ABSENT: u16 = u16::MAX;
+
 /// A row in the lanes of a sparse storage.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct SparsePtr {
@@ -43,6 +51,17 @@ impl BundlePtr {
     #[must_use]
     pub fn skip(self, count: usize) -> BundlePtr {
         BundlePtr { columns: self.columns.wrapping_add(count), ..self }
+    }
+
+    /// Returns `true` if the first component is an optional one that is not there.
+    ///
+    /// # Safety
+    ///
+    /// The pointer is valid for at least one component.
+    #[inline(always)]
+    unsafe fn is_absent(self) -> bool {
+        // SAFETY: `columns` has an entry, by the caller's contract.
+        unsafe { *self.columns == ABSENT }
     }
 
     /// Returns the first lane and the row of a component, given its number in the bundle and its storage.
@@ -117,7 +136,8 @@ impl<B: Bundle> Drop for BundleGuard<B> {
     }
 }
 
-/// Components that are inserted together: one component, a tuple of up to 15 bundles, or a struct with `derive(Bundle)`.
+/// Components that are inserted together: one component, an optional one, a tuple of up to 15 bundles, or a struct with
+/// `derive(Bundle)`.
 ///
 /// ```
 /// use phalanx::{Bundle, Component, World};
@@ -142,9 +162,42 @@ impl<B: Bundle> Drop for BundleGuard<B> {
 /// assert_eq!((name.0, speed.0), ("Argo", 2.0));
 /// ```
 ///
+/// # Optional members
+///
+/// A member may be the [`Option`] of a component. `None` inserts nothing, and leaves a component that the entity has.
+/// [`remove`](crate::World::remove) removes optional members too, and [`take`](crate::World::take) takes those that there are.
+/// The archetype of a bundle has only the components that are there. A bundle has at most 64 optional members.
+///
+/// ```
+/// use phalanx::{Bundle, Component, World};
+///
+/// #[derive(Component)]
+/// struct Hull(u32);
+/// #[derive(Component)]
+/// struct Cargo(&'static str);
+///
+/// #[derive(Bundle)]
+/// struct Ship {
+///     hull: Hull,
+///     cargo: Option<Cargo>,
+/// }
+///
+/// let mut world = World::new();
+/// let [empty, loaded] = [None, Some(Cargo("wine"))].map(|cargo| world.spawn(Ship { hull: Hull(9), cargo }));
+/// assert!(!world.has::<Cargo>(empty) && world.has::<Cargo>(loaded));
+/// let ship = world.take::<Ship>(empty).unwrap();
+/// assert!(ship.hull.0 == 9 && ship.cargo.is_none());
+/// ```
+///
+/// Components that are known only at run time are inserted by a [`BundleBuilder`](crate::BundleBuilder).
+///
 /// # Safety
 ///
-/// `ids`, unless it fails, pushes exactly `LEN` ids. `write` and `read` access exactly those components, in the same order.
+/// - `ids`, unless it fails, pushes exactly `LEN` ids. `write` and `read` access exactly those components, in the same order.
+///   They skip optional components that are not there.
+/// - `optional` passes `OPTIONAL` positions among the components, in ascending order. `present` has a bit for each of them, in
+///   this order: whether `write` writes the component.
+/// - `REQUIRES` is true if a component requires others.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a bundle",
     label = "neither a component nor a bundle of components",
@@ -157,6 +210,14 @@ pub unsafe trait Bundle: Sized + Send + Sync + 'static {
 
     /// The number of components in sparse storage.
     const SPARSE: usize;
+
+    /// The number of optional components.
+    #[doc(hidden)]
+    const OPTIONAL: usize;
+
+    /// Whether a component [requires](Component#required-components) others.
+    #[doc(hidden)]
+    const REQUIRES: bool;
 
     /// Pushes the ids of the components in order, and registers the components that have none.
     ///
@@ -172,11 +233,24 @@ pub unsafe trait Bundle: Sized + Send + Sync + 'static {
     #[doc(hidden)]
     fn known_ids(components: &Components, ids: &mut Vec<ComponentId>);
 
+    /// Passes the position of each optional component to a function, counted from `first`.
+    #[doc(hidden)]
+    fn optional(first: usize, each: &mut dyn FnMut(usize));
+
+    /// Returns a bit for each optional component: whether it is there.
+    #[doc(hidden)]
+    fn present(&self) -> u64;
+
+    /// Passes the components that are there to a function, in order.
+    #[doc(hidden)]
+    fn add_to<A: AddComponent>(self, to: &mut A);
+
     /// Moves the values to `ptr`.
     ///
     /// # Safety
     ///
-    /// The pointer is valid for the components of the bundle, in their order, and no values are there.
+    /// The pointer is valid for the components of the bundle, in their order, and no values are there. Of the optional components,
+    /// exactly those that are not there are [`ABSENT`].
     #[doc(hidden)]
     unsafe fn write(self, ptr: BundlePtr);
 
@@ -242,12 +316,19 @@ pub trait VisitSingle {
     unsafe fn visit<C: Component>(self, component: *const C) -> Self::Output;
 }
 
-/// The implementations of [`Bundle`] for components and for tuples.
+/// A function over components of any type, for [`Bundle::add_to`].
+#[doc(hidden)]
+pub trait AddComponent {
+    /// Receives a component.
+    fn add_component<C: Component>(&mut self, component: C);
+}
+
+/// The implementations of [`Bundle`] for components, for optional components and for tuples.
 ///
-/// [`Bundle`] has one blanket implementation for both, so that an error names the member that is not a bundle. With one for
-/// each, the compiler would try both, and name only the tuple.
+/// [`Bundle`] has one blanket implementation for all, so that an error names the member that is not a bundle. With one for
+/// each, the compiler would try all, and name only the tuple.
 mod form {
-    use super::{AllocError, BundlePtr, ComponentId, Components, VisitSingle};
+    use super::{AddComponent, AllocError, BundlePtr, ComponentId, Components, VisitSingle};
 
     /// Selects the implementation of [`Parts`]. Tuples have it even if their members are not bundles.
     pub trait Form {
@@ -262,8 +343,13 @@ mod form {
     pub unsafe trait Parts<T> {
         const LEN: usize;
         const SPARSE: usize;
+        const OPTIONAL: usize;
+        const REQUIRES: bool;
         fn ids(components: &mut Components, ids: &mut Vec<ComponentId>) -> Result<(), AllocError>;
         fn known_ids(components: &Components, ids: &mut Vec<ComponentId>);
+        fn optional(first: usize, each: &mut dyn FnMut(usize));
+        fn present(bundle: &T) -> u64;
+        fn add_to<A: AddComponent>(bundle: T, to: &mut A);
         unsafe fn write(bundle: T, ptr: BundlePtr);
         unsafe fn read(ptr: BundlePtr) -> T;
         #[inline(always)]
@@ -276,11 +362,15 @@ mod form {
     #[derive(Debug)]
     pub enum One {}
 
+    /// A component that may be absent.
+    #[derive(Debug)]
+    pub enum Maybe {}
+
     /// A tuple of bundles.
     #[derive(Debug)]
     pub enum Tuple {}
 }
-use form::{Form, One, Parts, Tuple};
+use form::{Form, Maybe, One, Parts, Tuple};
 
 // SAFETY: the contract of `Parts` is that of `Bundle`.
 unsafe impl<T: Form + Send + Sync + 'static> Bundle for T
@@ -289,6 +379,8 @@ where
 {
     const LEN: usize = <T::Form as Parts<T>>::LEN;
     const SPARSE: usize = <T::Form as Parts<T>>::SPARSE;
+    const OPTIONAL: usize = <T::Form as Parts<T>>::OPTIONAL;
+    const REQUIRES: bool = <T::Form as Parts<T>>::REQUIRES;
 
     #[inline(always)]
     fn ids(components: &mut Components, ids: &mut Vec<ComponentId>) -> Result<(), AllocError> {
@@ -298,6 +390,20 @@ where
     #[inline(always)]
     fn known_ids(components: &Components, ids: &mut Vec<ComponentId>) {
         T::Form::known_ids(components, ids);
+    }
+
+    fn optional(first: usize, each: &mut dyn FnMut(usize)) {
+        T::Form::optional(first, each);
+    }
+
+    #[inline(always)]
+    fn present(&self) -> u64 {
+        T::Form::present(self)
+    }
+
+    #[inline(always)]
+    fn add_to<A: AddComponent>(self, to: &mut A) {
+        T::Form::add_to(self, to);
     }
 
     #[inline(always)]
@@ -327,6 +433,8 @@ impl<C: Component> Form for C {
 unsafe impl<C: Component> Parts<C> for One {
     const LEN: usize = 1;
     const SPARSE: usize = !matches!(C::Layout::KIND, Kind::Table) as usize;
+    const OPTIONAL: usize = 0;
+    const REQUIRES: bool = !C::REQUIRES.is_empty();
 
     fn ids(components: &mut Components, ids: &mut Vec<ComponentId>) -> Result<(), AllocError> {
         ids.push(components.register::<C>()?);
@@ -335,6 +443,18 @@ unsafe impl<C: Component> Parts<C> for One {
 
     fn known_ids(components: &Components, ids: &mut Vec<ComponentId>) {
         ids.push(components.id::<C>());
+    }
+
+    fn optional(_: usize, _: &mut dyn FnMut(usize)) {}
+
+    #[inline(always)]
+    fn present(_: &C) -> u64 {
+        0
+    }
+
+    #[inline(always)]
+    fn add_to<A: AddComponent>(value: C, to: &mut A) {
+        to.add_component(value);
     }
 
     #[inline(always)]
@@ -364,6 +484,56 @@ unsafe impl<C: Component> Parts<C> for One {
     }
 }
 
+impl<C> Form for Option<C> {
+    type Form = Maybe;
+}
+
+// SAFETY: one component, which is optional.
+unsafe impl<C: Component> Parts<Option<C>> for Maybe {
+    const LEN: usize = 1;
+    const SPARSE: usize = <One as Parts<C>>::SPARSE;
+    const OPTIONAL: usize = 1;
+    const REQUIRES: bool = <One as Parts<C>>::REQUIRES;
+
+    fn ids(components: &mut Components, ids: &mut Vec<ComponentId>) -> Result<(), AllocError> {
+        <One as Parts<C>>::ids(components, ids)
+    }
+
+    fn known_ids(components: &Components, ids: &mut Vec<ComponentId>) {
+        <One as Parts<C>>::known_ids(components, ids);
+    }
+
+    fn optional(first: usize, each: &mut dyn FnMut(usize)) {
+        each(first);
+    }
+
+    #[inline(always)]
+    fn present(value: &Option<C>) -> u64 {
+        u64::from(value.is_some())
+    }
+
+    #[inline(always)]
+    fn add_to<A: AddComponent>(value: Option<C>, to: &mut A) {
+        if let Some(value) = value {
+            to.add_component(value);
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn write(value: Option<C>, ptr: BundlePtr) {
+        if let Some(value) = value {
+            // SAFETY: the component is there, so the pointer is valid for it, and no value is there, by the caller's contract.
+            unsafe { One::write(value, ptr) };
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn read(ptr: BundlePtr) -> Option<C> {
+        // SAFETY: the pointer is valid for the component, and its value is initialised if it is there, by the caller's contract.
+        unsafe { if ptr.is_absent() { None } else { Some(One::read(ptr)) } }
+    }
+}
+
 /// Implements `visit_single` for tuples of one member, by visiting the member.
 macro_rules! tuple_visit {
     ($name:ident) => {
@@ -386,6 +556,8 @@ macro_rules! tuple_bundle {
         unsafe impl<$($name: Bundle),*> Parts<($($name,)*)> for Tuple {
             const LEN: usize = 0 $(+ $name::LEN)*;
             const SPARSE: usize = 0 $(+ $name::SPARSE)*;
+            const OPTIONAL: usize = 0 $(+ $name::OPTIONAL)*;
+            const REQUIRES: bool = false $(|| $name::REQUIRES)*;
 
             #[allow(unused_variables)]
             fn ids(components: &mut Components, ids: &mut Vec<ComponentId>) -> Result<(), AllocError> {
@@ -396,6 +568,35 @@ macro_rules! tuple_bundle {
             #[allow(unused_variables)]
             fn known_ids(components: &Components, ids: &mut Vec<ComponentId>) {
                 $($name::known_ids(components, ids);)*
+            }
+
+            #[allow(unused_variables, unused_mut, unused_assignments)]
+            fn optional(mut first: usize, each: &mut dyn FnMut(usize)) {
+                $(
+                    $name::optional(first, each);
+                    first += $name::LEN;
+                )*
+            }
+
+            #[allow(unused_variables, unused_mut, unused_assignments, non_snake_case)]
+            #[inline(always)]
+            fn present(bundle: &($($name,)*)) -> u64 {
+                let ($($name,)*) = bundle;
+                let (mut bits, mut shift) = (0, 0);
+                $(
+                    if $name::OPTIONAL > 0 {
+                        bits |= $name.present() << shift;
+                        shift += $name::OPTIONAL;
+                    }
+                )*
+                bits
+            }
+
+            #[allow(unused_variables, non_snake_case)]
+            #[inline(always)]
+            fn add_to<Add: AddComponent>(bundle: ($($name,)*), to: &mut Add) {
+                let ($($name,)*) = bundle;
+                $($name.add_to(to);)*
             }
 
             #[allow(unused_variables, unused_mut, unused_assignments, non_snake_case)]

@@ -1,32 +1,63 @@
 //! [`BundleInfo`]: the table and columns of a bundle in one world, and its edges between tables.
 
 use crate::alloc::{try_box, try_reserve, try_reserve_at, try_reserve_map};
+use crate::bundle::Required;
 use crate::component::{ComponentId, Components, TypeIdHasher, cache_slot};
 use crate::error::{DuplicateComponent, StructuralError};
 use crate::layout::Kind;
+use crate::seeded::NumberMap;
 use crate::signature::Signature;
 use core::any::TypeId;
 use phalanx_store::AllocError;
 use std::collections::HashMap;
 
-/// The cached facts about one bundle type in one world.
+/// The cached facts about one bundle in one world.
 #[derive(Debug)]
 pub(crate) struct BundleInfo {
     key: TypeId,
     /// The table of entities that have these components and no others.
     pub(crate) table: u32,
-    /// For each component in the order of the bundle: its first lane in that table, or its number in `sparse`.
+    /// For each component in the order of the bundle, then for each required one: its first lane in that table, or its number in
+    /// `sparse`. [`ABSENT`](crate::bundle::ABSENT) for an optional component that is not there.
     pub(crate) columns: Box<[u16]>,
+    /// The components of the bundle in order: [`UNKNOWN`](ComponentId::UNKNOWN) for an optional component that is not there.
     pub(crate) ids: Box<[ComponentId]>,
-    /// The storages of the sparse components, in the order of the bundle.
+    /// The storages of the sparse components, in the order of the bundle, then of the required ones.
     pub(crate) sparse: Box<[u32]>,
-    /// The table components.
+    /// The number of storages in `sparse` that are of the bundle itself.
+    pub(crate) own_sparse: usize,
+    /// The table components of the bundle itself.
     pub(crate) signature: Signature,
+    /// The components that are inserted with the bundle, unless the row has them.
+    ///
+    /// Edges leave out the table components that their source has. For a slot that has sparse ones,
+    /// [`World::bundle_for_slot`](crate::World::bundle_for_slot) returns another bundle.
+    pub(crate) required: Box<[Required]>,
     /// The edges of inserting the bundle, by source table; `None` until first use.
     insert_edges: Vec<Option<Box<Edge>>>,
     /// The edges of removing the bundle, by source table; `None` until first use.
     remove_edges: Vec<Option<Box<Edge>>>,
 }
+
+/// What a bundle is found by.
+#[derive(Debug)]
+pub(crate) enum BundleKey {
+    /// Its type, with all optional components.
+    Type(TypeId),
+    /// Its type, and a bit for each optional component.
+    Present(TypeId, u64),
+    /// Its components, by ascending id.
+    Ids(Box<[ComponentId]>),
+    /// Its components, by ascending id, without those that they require.
+    #[cfg(feature = "snapshot")]
+    Exactly(Box<[ComponentId]>),
+    /// Another bundle, and the sparse components that are not required: of 32 in a row, the number of the first and a bit for
+    /// each.
+    Without(u32, u32, u32),
+}
+
+/// The key of a bundle that is not found by its type.
+enum NoType {}
 
 /// An archetype move: from one table to another, for one bundle.
 #[derive(Debug)]
@@ -38,10 +69,13 @@ pub(crate) struct Edge {
     pub(crate) keep: Box<[bool]>,
     /// The columns of the source whose values do not come along: they are removed, or overwritten by the bundle.
     pub(crate) displaced: Box<[crate::storage::table::Column]>,
-    /// For each component in the order of the bundle: its first lane, or its number in `sparse_inserts` or `sparse_removes`.
+    /// For each component in the order of the bundle, then for each of `required`: its first lane, or its number in
+    /// `sparse_inserts` or `sparse_removes`.
     ///
     /// Lanes are those of the target for an insertion, and of the source for a removal.
     pub(crate) columns: Box<[u16]>,
+    /// The components that are inserted with the bundle, because a component of it requires them.
+    pub(crate) required: Box<[Required]>,
     /// Whether a component of the source or the target is tracked.
     pub(crate) tracked: bool,
     /// The sparse storages that a value is inserted into.
@@ -82,12 +116,32 @@ pub(crate) struct BundleInfos {
     by_type: HashMap<TypeId, u32, TypeIdHasher>,
     /// A cache of `by_type`, by bits of the type id.
     cache: Box<[u32; 64]>,
+    /// The bundles that are not found by their type alone, if there are any.
+    variants: Option<Box<Variants>>,
+}
+
+/// Bundles that are not found by their type alone: see [`BundleKey`].
+#[derive(Debug, Default)]
+struct Variants {
+    /// By type: the bits of optional components and the bundle with these, in ascending order.
+    by_present: HashMap<TypeId, Vec<(u64, u32)>, TypeIdHasher>,
+    by_ids: HashMap<Box<[ComponentId]>, u32, TypeIdHasher>,
+    #[cfg(feature = "snapshot")]
+    by_exact_ids: HashMap<Box<[ComponentId]>, u32, TypeIdHasher>,
+    without: NumberMap<(u32, u32, u32), u32>,
+    /// The sparse storages of components that a bundle requires, in order of their discovery.
+    required_sparse: Vec<u32>,
 }
 
 impl BundleInfos {
     /// Creates an empty list.
     pub(crate) fn try_new() -> Result<BundleInfos, AllocError> {
-        Ok(BundleInfos { list: Vec::new(), by_type: HashMap::default(), cache: try_box([u32::MAX; 64])? })
+        Ok(BundleInfos {
+            list: Vec::new(),
+            by_type: HashMap::default(),
+            cache: try_box([u32::MAX; 64])?,
+            variants: None,
+        })
     }
 
     /// Returns the id of a bundle type, if it was added.
@@ -105,6 +159,34 @@ impl BundleInfos {
         let at = *self.by_type.get(&key)?;
         self.cache[cache_slot(&key)] = at;
         Some(at as usize)
+    }
+
+    /// Returns the id of a bundle type with some of its optional components, if it was added.
+    #[inline]
+    pub(crate) fn find_present(&self, key: TypeId, present: u64) -> Option<usize> {
+        let list = self.variants.as_ref()?.by_present.get(&key)?;
+        list.binary_search_by_key(&present, |(bits, _)| *bits).ok().map(|at| list[at].1 as usize)
+    }
+
+    /// Returns the id of the bundle of these components, by ascending id, if it was added.
+    pub(crate) fn find_ids(&self, ids: &[ComponentId]) -> Option<usize> {
+        self.variants.as_ref()?.by_ids.get(ids).map(|at| *at as usize)
+    }
+
+    /// Returns the id of the bundle of these components, by ascending id, without those that they require, if it was added.
+    #[cfg(feature = "snapshot")]
+    pub(crate) fn find_exact_ids(&self, ids: &[ComponentId]) -> Option<usize> {
+        self.variants.as_ref()?.by_exact_ids.get(ids).map(|at| *at as usize)
+    }
+
+    /// Returns the id of a bundle that does not require some sparse components, if it was added: see [`BundleKey::Without`].
+    pub(crate) fn find_without(&self, key: (u32, u32, u32)) -> Option<usize> {
+        self.variants.as_ref()?.without.get(&key).map(|at| *at as usize)
+    }
+
+    /// Returns the sparse storages of components that a bundle requires, in order of their discovery.
+    pub(crate) fn required_sparse(&self) -> &[u32] {
+        self.variants.as_ref().map_or(&[], |variants| &variants.required_sparse)
     }
 
     /// Returns the number of bundles.
@@ -158,37 +240,89 @@ impl BundleInfos {
     pub(crate) fn clear(&mut self) {
         (self.list, self.by_type) = (Vec::new(), HashMap::default());
         self.cache.fill(u32::MAX);
+        self.variants = None;
     }
 
-    /// Adds a bundle with its table, columns, components and sparse storages. Returns its id.
+    /// Adds a bundle with its table, columns, components, sparse storages and required components. Returns its id.
     ///
     /// Nothing changes if allocation fails.
     pub(crate) fn add(
         &mut self,
-        key: TypeId,
+        key: BundleKey,
         (table, columns): (u32, Box<[u16]>),
         ids: Box<[ComponentId]>,
-        (signature, sparse): (Signature, Box<[u32]>),
+        (signature, sparse, own_sparse): (Signature, Box<[u32]>, usize),
+        required: Box<[Required]>,
     ) -> Result<usize, AllocError> {
         let at = self.list.len();
         try_reserve(&mut self.list, 1)?;
-        try_reserve_map(&mut self.by_type, 1)?;
+        if self.variants.is_none() && !(matches!(key, BundleKey::Type(_)) && sparse.len() == own_sparse) {
+            self.variants = Some(try_box(Variants::default())?);
+        }
+        if let Some(variants) = &mut self.variants {
+            try_reserve(&mut variants.required_sparse, sparse.len() - own_sparse)?;
+        }
+        let (id, mut type_key) = (at as u32, TypeId::of::<NoType>());
+        match (key, &mut self.variants) {
+            (BundleKey::Type(key), _) => {
+                try_reserve_map(&mut self.by_type, 1)?;
+                self.by_type.insert(key, id);
+                self.cache[cache_slot(&key)] = id;
+                type_key = key;
+            }
+            (BundleKey::Present(key, present), Some(variants)) => {
+                try_reserve_map(&mut variants.by_present, 1)?;
+                let list = variants.by_present.entry(key).or_default();
+                try_reserve(list, 1)?;
+                list.insert(list.partition_point(|(bits, _)| *bits < present), (present, id));
+            }
+            (BundleKey::Ids(ids), Some(variants)) => {
+                try_reserve_map(&mut variants.by_ids, 1)?;
+                variants.by_ids.insert(ids, id);
+            }
+            #[cfg(feature = "snapshot")]
+            (BundleKey::Exactly(ids), Some(variants)) => {
+                try_reserve_map(&mut variants.by_exact_ids, 1)?;
+                variants.by_exact_ids.insert(ids, id);
+            }
+            (BundleKey::Without(bundle, first, bits), Some(variants)) => {
+                try_reserve_map(&mut variants.without, 1)?;
+                variants.without.insert((bundle, first, bits), id);
+            }
+            (_, None) => unreachable!("allocated above"),
+        }
+        for storage in &sparse[own_sparse..] {
+            if let Some(variants) = &mut self.variants
+                && !variants.required_sparse.contains(storage)
+            {
+                variants.required_sparse.push(*storage);
+            }
+        }
         let (insert_edges, remove_edges) = (Vec::new(), Vec::new());
-        self.list.push(BundleInfo { key, table, columns, ids, sparse, signature, insert_edges, remove_edges });
-        self.by_type.insert(key, at as u32);
-        self.cache[cache_slot(&key)] = at as u32;
+        self.list.push(BundleInfo {
+            key: type_key,
+            table,
+            columns,
+            ids,
+            sparse,
+            own_sparse,
+            signature,
+            required,
+            insert_edges,
+            remove_edges,
+        });
         Ok(at)
     }
 }
 
-/// Returns the signature of the table components among `ids`.
+/// Returns the signature of the table components among `ids`. Optional components that are not there are skipped.
 ///
 /// # Errors
 ///
 /// Returns [`StructuralError::Duplicate`] if an id occurs twice, and [`StructuralError::Alloc`] if allocation fails.
 pub(crate) fn signature(ids: &[ComponentId], components: &Components) -> Result<Signature, StructuralError> {
     let (mut all, mut signature) = (Signature::EMPTY, Signature::EMPTY);
-    for &id in ids {
+    for &id in ids.iter().filter(|id| **id != ComponentId::UNKNOWN) {
         let info = components.info(id);
         if all.has(id) {
             return Err(DuplicateComponent { component: info.name() }.into());

@@ -1,5 +1,9 @@
 //! [`Component`] and [`Components`]: the types whose values are attached to entities, and their registry.
 
+mod requirement;
+
+pub use requirement::Requirement;
+
 use crate::alloc::{try_box, try_clone_map, try_clone_slice, try_reserve, try_reserve_map, try_vec};
 use crate::change_detection::{Clock, Track};
 use crate::layout::{Kind, Layout};
@@ -72,6 +76,55 @@ use std::collections::HashMap;
 /// assert_eq!(read::<Gold>(&world, chest).unwrap().0, 4);
 /// assert_eq!(total::<Gold>(&world), 4);
 /// ```
+///
+/// # Required components
+///
+/// A component can require others: `#[component(requires(A, B = expression, C(path::to::function)))]`. Whenever the component
+/// is inserted, those that it requires are inserted with it, in the same archetype move, unless the entity has them or the
+/// bundle contains them. `A` is created by [`Default`], `B` by the expression, and `C` by the function.
+///
+/// ```
+/// use phalanx::{Component, World};
+///
+/// #[derive(Component, Default, Debug, PartialEq)]
+/// struct Position(f32, f32);
+/// #[derive(Component)]
+/// struct Health(u32);
+///
+/// #[derive(Component)]
+/// #[component(requires(Position, Health = Health(3)))]
+/// struct Body;
+/// #[derive(Component)]
+/// #[component(requires(Body = Body, Health(Fighter::health)))]
+/// struct Fighter;
+///
+/// impl Fighter {
+///     fn health() -> Health {
+///         Health(20)
+///     }
+/// }
+///
+/// let mut world = World::new();
+/// let ann = world.spawn((Fighter, Position(1.0, 2.0)));
+/// assert_eq!(world.get::<Position>(ann)?, &Position(1.0, 2.0)); // that of the bundle
+/// assert_eq!(world.get::<Health>(ann)?.0, 20); // that of the fighter, which is nearer than that of its body
+/// assert!(world.has::<Body>(ann));
+/// # Ok::<(), phalanx::ComponentError>(())
+/// ```
+///
+/// - Requirements are transitive. If several components require the same one, the nearest requirement counts, then the first
+///   in the order of the bundle. A [run-time bundle](crate::BundleBuilder) has the order of component ids.
+/// - They hold for every operation that inserts a bundle: spawns, insertions, batches, columns, [extra rows](crate::Key),
+///   commands, and values by id. They have no effect where values come as they are: clones, transfers, snapshots, rollbacks,
+///   deltas.
+/// - They have no effect on removals. A required component may be removed, and is inserted again with the next insertion.
+/// - The functions that create values run before the operation changes anything. If one panics, nothing has changed. In a
+///   [command buffer](crate::CommandBuffer) they run when their command is executed.
+/// - Components that require each other in a cycle do not compile.
+/// - A component without requirements costs nothing: whether a bundle has any is known at compile time.
+#[doc(alias = "require")]
+#[doc(alias = "required components")]
+#[doc(alias = "dependencies")]
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a component",
     label = "`{Self}` is not a component",
@@ -98,6 +151,10 @@ pub trait Component: Sized + Send + Sync + 'static {
     ///
     /// It is part of the schema of a snapshot, so values of the same size with other fields are refused.
     const FIELDS: &'static str = "";
+
+    /// The components that are inserted with this one: `#[component(requires(…))]`. See [required
+    /// components](Component#required-components).
+    const REQUIRES: &'static [Requirement] = &[];
 
     /// The relation whose records the values are, for the hidden component of a relation.
     #[doc(hidden)]
@@ -173,6 +230,7 @@ pub struct ComponentInfo {
     /// The known properties of the bytes of a value, in all lanes.
     pub(crate) bytes: ByteInfo,
     pub(crate) track: Track,
+    pub(crate) requires: &'static [Requirement],
     /// The relation whose records the values are.
     pub(crate) relation: Option<RelationInfo>,
     /// The accesses that were counted.
@@ -238,6 +296,11 @@ impl ComponentInfo {
     /// Returns the number of lanes without that of change ticks.
     pub(crate) fn value_lanes(&self) -> usize {
         self.lanes.len() - usize::from(self.track != Track::None)
+    }
+
+    /// Returns the components that this one [requires](Component#required-components), without those that they require.
+    pub fn requires(&self) -> &'static [Requirement] {
+        self.requires
     }
 
     /// Returns `true` if values can be cloned.
@@ -319,6 +382,7 @@ impl Components {
             has_address: false,
             bytes: ByteInfo::new(Bytes::Whole, ""),
             track: Track::None,
+            requires: &[],
             relation: None,
             usage: Usage::default(),
         };
@@ -401,6 +465,7 @@ impl Components {
             clone: crate::layout::cloning::<C>(),
             write: crate::layout::write_value::<C>,
             visit: C::ENTITIES.map(|_| crate::layout::visit_value::<C> as VisitFn),
+            requires: C::REQUIRES,
             relation: C::RELATION,
             usage: Usage::default(),
         })

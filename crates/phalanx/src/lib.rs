@@ -139,7 +139,7 @@ mod world;
 pub use bundle::Bundle;
 pub use change_detection::{Mut, Ref, Tick};
 pub use commands::{CommandBuffer, CommandError, CommandInbox};
-pub use component::{Component, ComponentId, ComponentInfo, Components};
+pub use component::{Component, ComponentId, ComponentInfo, Components, Requirement};
 pub use entities::MapEntities;
 pub use error::{
     ComponentError, DuplicateComponent, NoSuchEntity, NoSuchResource, RelationError, RowError, StructuralError,
@@ -154,6 +154,7 @@ pub use phalanx_store::Entity;
 pub use plain::Plain;
 pub use query::{Added, Changed, Has, Or, Query, QueryData, QueryState, With, Without};
 pub use relation::Relation;
+pub use resources::ResourceId;
 pub use rows::{Key, Role, Row};
 pub use signal::{Collector, ListenerId};
 pub use signature::Signature;
@@ -178,7 +179,7 @@ pub mod report {
 /// The items that expansions of derives and unsafe implementations name.
 #[doc(hidden)]
 pub mod derived {
-    pub use crate::bundle::{BundleGuard, BundlePtr};
+    pub use crate::bundle::{AddComponent, BundleGuard, BundlePtr};
     pub use crate::component::VisitEntities;
     pub use crate::event::PlainEvents;
     pub use crate::links::RelationInfo;

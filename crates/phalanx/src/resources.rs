@@ -9,10 +9,13 @@
 mod kept_resources;
 mod res;
 mod resource_cell;
+mod resource_id;
 
 pub(crate) use kept_resources::{KeptResources, PlainResource, ReadError, ResourceBytes, fingerprint};
 pub use res::{Res, ResMut};
 pub(crate) use resource_cell::ResourceCell;
+pub use resource_id::ResourceId;
+pub(crate) use resource_id::ResourceType;
 
 use crate::change_detection::{AtomicTicks, ComponentTicks, RunTicks, Tick};
 use crate::component::TypeIdHasher;
@@ -48,8 +51,7 @@ pub(crate) type CarryResource = fn(&mut (dyn Any + Send + Sync), &(dyn Any + Sen
 
 /// The slot of a type. It stays when the value is removed.
 pub(crate) struct Slot {
-    type_id: TypeId,
-    name: &'static str,
+    resource: ResourceType,
     pub(crate) value: Option<Stored>,
     /// When the value was inserted and changed. Systems set it through a shared world.
     pub(crate) ticks: AtomicTicks,
@@ -64,9 +66,9 @@ pub(crate) struct Slot {
 
 impl Slot {
     /// Creates the slot of a type that is not kept, without a value.
-    fn new(type_id: TypeId, name: &'static str) -> Slot {
+    fn new(resource: ResourceType) -> Slot {
         let ticks = AtomicTicks::new(Tick::default());
-        Slot { type_id, name, value: None, ticks, in_scope: false, keep: None, replacement: None, plain: None }
+        Slot { resource, value: None, ticks, in_scope: false, keep: None, replacement: None, plain: None }
     }
 
     /// Inserts a value, and returns the old one.
@@ -113,7 +115,7 @@ impl Resources {
     }
 
     /// Returns the number of the slot of a type, which is created if there is none. It never changes.
-    pub(crate) fn number_of<R: 'static>(&mut self) -> usize {
+    pub(crate) fn number_of<R: Send + Sync + 'static>(&mut self) -> usize {
         self.slot_mut::<R>();
         self.by_type[&TypeId::of::<R>()]
     }
@@ -126,7 +128,7 @@ impl Resources {
     /// Returns the types of the resources that are there, and their names, in the order of the slots.
     #[cfg(feature = "snapshot")]
     pub(crate) fn types(&self) -> impl Iterator<Item = (TypeId, &'static str)> + '_ {
-        self.list.iter().filter(|slot| slot.value.is_some()).map(|slot| (slot.type_id, slot.name))
+        self.list.iter().filter(|slot| slot.value.is_some()).map(|slot| (slot.resource.type_id, slot.resource.name))
     }
 
     /// Reserves capacity for `additional` more slots.
@@ -158,7 +160,7 @@ impl Resources {
             if slot.value.is_none() {
                 continue;
             }
-            let target = self.slot_of(slot.type_id, slot.name);
+            let target = self.slot_of(slot.resource);
             if target.value.is_none() && !target.in_scope {
                 target.value = slot.value.take();
                 target.ticks.set(ComponentTicks::new(now));
@@ -172,16 +174,28 @@ impl Resources {
         self.list.iter().for_each(|slot| slot.ticks.set(ComponentTicks::new(now)));
     }
 
-    /// Returns the slot of a type, which is created if there is none.
-    pub(crate) fn slot_mut<R: 'static>(&mut self) -> &mut Slot {
-        self.slot_of(TypeId::of::<R>(), core::any::type_name::<R>())
+    /// Swaps the resources that another world has with those here, which count as inserted now. Allocates nothing if capacity was reserved.
+    #[cfg(feature = "snapshot")]
+    pub(crate) fn swap_those_of(&mut self, other: &mut Resources, now: Tick) {
+        for slot in other.list.iter_mut().filter(|slot| slot.value.is_some()) {
+            let target = self.slot_of(slot.resource);
+            if !target.in_scope {
+                target.ticks.set_inserted(target.value.is_some(), now);
+                core::mem::swap(&mut target.value, &mut slot.value);
+            }
+        }
     }
 
-    /// Returns the slot of a type id, which is created if there is none.
-    fn slot_of(&mut self, type_id: TypeId, name: &'static str) -> &mut Slot {
-        let at = *self.by_type.entry(type_id).or_insert(self.list.len());
+    /// Returns the slot of a type, which is created if there is none.
+    pub(crate) fn slot_mut<R: Send + Sync + 'static>(&mut self) -> &mut Slot {
+        self.slot_of(ResourceType::of::<R>())
+    }
+
+    /// Returns the slot of a type, which is created if there is none.
+    fn slot_of(&mut self, resource: ResourceType) -> &mut Slot {
+        let at = *self.by_type.entry(resource.type_id).or_insert(self.list.len());
         if at == self.list.len() {
-            self.list.push(Slot::new(type_id, name));
+            self.list.push(Slot::new(resource));
         }
         &mut self.list[at]
     }
@@ -202,6 +216,6 @@ pub(crate) fn missing<R>(in_scope: bool) -> NoSuchResource {
 
 impl fmt::Debug for Resources {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_list().entries(self.list.iter().filter(|slot| slot.value.is_some()).map(|slot| slot.name)).finish()
+        f.debug_list().entries(self.list.iter().filter(|slot| slot.value.is_some()).map(Slot::name)).finish()
     }
 }

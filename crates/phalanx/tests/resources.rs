@@ -214,3 +214,39 @@ fn a_delta_marks_the_resources_that_it_changes() {
     assert!(level.is_changed() && !level.is_added() && level.0 == 2);
     assert!(!there.resource_ref::<Lives>().unwrap().is_changed());
 }
+
+#[test]
+fn resources_are_reached_by_id() {
+    let tally = Tally::new();
+    let mut world = World::new();
+    assert_eq!(world.resource_id::<Score>(), None);
+    let score = world.register_resource::<Score>();
+    assert_eq!(world.resource_id::<Score>(), Some(score));
+    assert!(!world.contains_resource::<Score>() && !world.contains_resource_by_id(score));
+    assert!(world.resource_by_id(score).unwrap_err().to_string().contains("Score"));
+    world.insert_resource(Kept(tally.value(1)));
+    let kept = world.resource_id::<Kept>().unwrap();
+    // A value of another type comes back, and so does one with an id that was not assigned.
+    let value = world.insert_resource_by_id(score, Box::new(Kept(tally.value(2)))).unwrap_err();
+    let unknown = phalanx::ResourceId::from_index(99);
+    let value = world.insert_resource_by_id(unknown, value).unwrap_err();
+    assert!(world.resource_by_id(unknown).is_err() && world.remove_resource_by_id(unknown).is_err());
+    let old = world.insert_resource_by_id(kept, value).unwrap().unwrap();
+    assert_eq!(old.downcast::<Kept>().unwrap().0.key(), 1);
+    assert_eq!(world.resource::<Kept>().unwrap().0.key(), 2);
+    world.resource_mut_by_id(kept).unwrap().downcast_mut::<Kept>().unwrap().0.set_key(7);
+    assert!(world.insert_resource_by_id(score, Box::new(Score(3))).unwrap().is_none());
+    let names: Vec<_> = world.resources().map(|(id, name, _)| (id, name.rsplit(':').next().unwrap())).collect();
+    assert_eq!(names, [(score, "Score"), (kept, "Kept")]);
+    world
+        .resource_scope(|world, _: &mut Score| {
+            let error = world.resource_by_id(score).unwrap_err();
+            assert!(error.in_scope && world.remove_resource_by_id(score).is_err());
+            assert_eq!(world.resources().count(), 1);
+        })
+        .unwrap();
+    assert_eq!(world.remove_resource_by_id(kept).unwrap().downcast::<Kept>().unwrap().0.key(), 7);
+    assert_eq!(world.resource_id_of_type(std::any::TypeId::of::<Kept>()), Some(kept));
+    drop(world);
+    tally.assert_no_leaks();
+}

@@ -256,13 +256,26 @@ impl CommandBuffer {
         let CommandBuffer { entries, arena, resolver, done, world_id, moments, .. } = self;
         let entries = &*entries;
         let at = |position: usize| move |error: AllocError| entries[position].error(position, error.into());
-        resolver.begin(end - first, report.is_some()).map_err(at(first))?;
+        resolver.begin(end - first, report.is_some(), world.bundles.required_sparse().len()).map_err(at(first))?;
         resolver.find_lost(world, entries, moments, *world_id).map_err(at(first))?;
         world.storage.flush().map_err(at(first))?;
-        for (position, entry) in (first..end).zip(&entries[first..end]) {
+        let mut position = first;
+        while position < end {
+            let entry = &entries[position];
             // SAFETY: the entry and the arena are of one buffer, and the entry owns its payload.
-            let payload = unsafe { (CommandBuffer::key(arena, entry), CommandBuffer::link_payload(arena, entry)) };
-            let step = match resolver.resolve(world, entry, payload, position) {
+            let resolved = unsafe {
+                let (key, link) = (CommandBuffer::key(arena, entry), CommandBuffer::link_payload(arena, entry));
+                let payload = arena.at(entry.offset, entry.vtable.layout);
+                resolver.resolve(world, entry, (key, link, payload), position)
+            };
+            let required_sparse = world.bundles.required_sparse().len();
+            if resolver.required_sparse != required_sparse && !matches!(resolved, Err(StructuralError::Alloc(_))) {
+                // The first bundle that requires a sparse component: the commands before it may insert or remove the component.
+                resolver.begin(end - first, report.is_some(), required_sparse).map_err(at(first))?;
+                position = first;
+                continue;
+            }
+            let step = match resolved {
                 Ok(step) => step,
                 Err(error) if report.is_none() || matches!(error, StructuralError::Alloc(_)) => {
                     return Err(entry.error(position, error));
@@ -270,6 +283,7 @@ impl CommandBuffer {
                 Err(error) => Step::Skip(error, resolver.skip_spawn(world, entry, position).map_err(at(position))?),
             };
             resolver.steps.push(step);
+            position += 1;
         }
         let reserved = resolver.reserve(world, first).map_err(|(position, error)| at(position)(error))?;
         world.storage.begin_linked_entries();

@@ -8,13 +8,13 @@
 
 use super::apply_report::{CommandError, CommandKind};
 use super::resolver::Resolver;
-use super::vtable::{CommandVtable, DELETE_ROW, DESPAWN, LinkPayload, RowPayload, Vtables};
+use super::vtable::{CommandVtable, DELETE_ROW, DESPAWN, ErasedVtables, LinkPayload, RowPayload, Vtables};
 use crate::bundle::Bundle;
 use crate::change_detection::Moment;
 use crate::error::{StructuralError, panic_change};
 use crate::mutation::arena::Arena;
 use crate::rows::Key;
-use crate::world::World;
+use crate::world::{BundleBuilder, World};
 use core::fmt;
 use phalanx_store::raw::{DropGuard, drop_all};
 use phalanx_store::{AllocError, Entity};
@@ -92,7 +92,7 @@ impl Entry {
 
     /// Returns `true` if this is the spawn of a reserved entity.
     pub(super) fn is_reserved_spawn(&self) -> bool {
-        self.vtable.kind == CommandKind::Spawn && self.entity.is_some()
+        self.vtable.kind == CommandKind::Spawn && self.entity.is_some() && !self.vtable.is_predicted
     }
 }
 
@@ -225,6 +225,33 @@ impl CommandBuffer {
     /// Records [`World::insert`].
     pub fn insert<B: Bundle>(&mut self, entity: Entity, bundle: B) {
         self.record(Vtables::<B>::INSERT, Some(entity), bundle);
+    }
+
+    /// Records the spawn of an entity with the components of a [`BundleBuilder`]. The entity is allocated when the command is
+    /// executed.
+    ///
+    /// ```
+    /// use phalanx::{BundleBuilder, CommandBuffer, Component, World};
+    ///
+    /// #[derive(Component)]
+    /// struct Health(u32);
+    ///
+    /// let (mut world, mut commands) = (World::new(), CommandBuffer::new());
+    /// let mut bundle = BundleBuilder::new();
+    /// bundle.add(Health(3));
+    /// commands.spawn_dynamic(bundle);
+    /// commands.apply(&mut world);
+    /// assert_eq!(world.query::<&Health>().single()?.0, 3);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[doc(alias = "spawn_builder")]
+    pub fn spawn_dynamic(&mut self, bundle: BundleBuilder) {
+        self.record(ErasedVtables::<BundleBuilder>::SPAWN, None, bundle);
+    }
+
+    /// Records [`BundleBuilder::insert`].
+    pub fn insert_dynamic(&mut self, entity: Entity, bundle: BundleBuilder) {
+        self.record(ErasedVtables::<BundleBuilder>::INSERT, Some(entity), bundle);
     }
 
     /// Records [`World::remove`].
@@ -426,12 +453,24 @@ impl CommandBuffer {
 
     /// Records a command whose payload is a `P`.
     fn record<P: 'static>(&mut self, vtable: &'static CommandVtable, entity: Option<Entity>, payload: P) {
+        self.try_record(vtable, entity, payload).unwrap_or_else(|error| panic_change(error.into()));
+    }
+
+    /// Records a command, like [`record`](CommandBuffer::record), but returns an error if allocation fails.
+    #[inline]
+    pub(super) fn try_record<P: 'static>(
+        &mut self,
+        vtable: &'static CommandVtable,
+        entity: Option<Entity>,
+        payload: P,
+    ) -> Result<(), AllocError> {
         debug_assert_eq!(vtable.layout, core::alloc::Layout::new::<P>());
-        let placed = crate::alloc::try_reserve(&mut self.entries, 1).and_then(|()| self.arena.try_place(vtable.layout));
-        let offset = placed.unwrap_or_else(|error| panic_change(error.into()));
+        crate::alloc::try_reserve(&mut self.entries, 1)?;
+        let offset = self.arena.try_place(vtable.layout)?;
         // SAFETY: the offset was given out for this layout just now, and nothing is there.
         unsafe { self.arena.at(offset, vtable.layout).cast::<P>().write(payload) };
         self.entries.push(Entry { vtable, entity, offset });
+        Ok(())
     }
 }
 

@@ -5,6 +5,8 @@ mod apply_report;
 mod batch_commands;
 mod command_buffer;
 mod command_inbox;
+#[cfg(feature = "snapshot")]
+mod erased;
 mod reserve;
 mod resolver;
 mod row_overlay;
@@ -17,4 +19,6 @@ pub use apply_report::{ApplyReport, CommandError, CommandKind};
 pub use batch_commands::BatchCommands;
 pub use command_buffer::CommandBuffer;
 pub use command_inbox::{CommandInbox, DuplicateKey, InboxError, InboxReport};
+#[cfg(feature = "snapshot")]
+pub(crate) use vtable::ErasedBundle;
 pub(crate) use vtable::{CommandVtable, LinkPayload};

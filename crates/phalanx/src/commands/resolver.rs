@@ -2,6 +2,7 @@
 //!
 //! The steps of a segment are valid for the world as it was when they were resolved. They are committed before anything else
 //! changes it.
+#![allow(unsafe_code)]
 
 use super::apply_report::CommandKind;
 use super::command_buffer::{Entry, moment_of};
@@ -61,6 +62,11 @@ pub(super) struct Resolver {
     overlay: NumberMap<u32, PendingLocation>,
     segment: u32,
     rows: RowOverlay,
+    /// By slot and storage: whether the slot would have a value of a sparse component that a bundle requires. Each entry has the
+    /// number of the segment that set it.
+    sparse: NumberMap<(u32, u32), (u32, bool)>,
+    /// The number of sparse components that bundles were known to require when the segment began.
+    pub(super) required_sparse: usize,
     links: LinkOverlay,
     /// The highest slot that each relation links, by storage id, and the command that does.
     pub(super) linked: Vec<(u32, u32, usize)>,
@@ -97,6 +103,7 @@ impl Resolver {
         self.steps.capacity() * size_of::<Step>()
             + self.overlay.capacity() * size_of::<(u32, PendingLocation)>()
             + self.rows.bytes()
+            + self.sparse.capacity() * size_of::<((u32, u32), (u32, bool))>()
             + self.links.bytes()
             + self.linked.capacity() * size_of::<(u32, u32, usize)>()
             + self.despawn_set.bytes()
@@ -112,14 +119,18 @@ impl Resolver {
     /// Begins an application.
     pub(super) fn start(&mut self) {
         self.overlay.clear();
+        self.sparse.clear();
         self.rows.start();
         self.links.start();
         self.segment = 0;
         self.lost_in = None;
     }
 
-    /// Begins a segment of `count` commands.
-    pub(super) fn begin(&mut self, count: usize, is_lenient: bool) -> Result<(), AllocError> {
+    /// Begins a segment of `count` commands. `required_sparse` is the number of sparse components that bundles require.
+    ///
+    /// Whether a slot has them is predicted from the first command on. If a command turns out to require more, the segment is
+    /// begun again.
+    pub(super) fn begin(&mut self, count: usize, is_lenient: bool, required_sparse: usize) -> Result<(), AllocError> {
         if self.segment == u32::MAX {
             self.start();
         }
@@ -133,7 +144,7 @@ impl Resolver {
         self.sparse_inserts.clear();
         self.predictor.begin();
         (self.slots, self.names, self.entries) = (0, 0, 0);
-        self.is_lenient = is_lenient;
+        (self.is_lenient, self.required_sparse) = (is_lenient, required_sparse);
         self.stash.begin();
         try_reserve(&mut self.steps, count)?;
         try_reserve_map(&mut self.overlay, count)
@@ -184,24 +195,30 @@ impl Resolver {
 
     /// Resolves one command: phase 1. The key names the row that it changes, if it is a command about a row. The payload of a
     /// link names its target.
-    pub(super) fn resolve(
+    ///
+    /// # Safety
+    ///
+    /// The payload is that of the entry, and is initialised.
+    pub(super) unsafe fn resolve(
         &mut self,
         world: &mut World,
         entry: &Entry,
-        (key, link): (Option<Key>, Option<LinkPayload>),
+        (key, link, payload): (Option<Key>, Option<LinkPayload>, *mut u8),
         position: usize,
     ) -> Result<Step, StructuralError> {
+        // SAFETY: the payload is that of the entry, by the caller's contract.
+        let id = |world: &mut World| unsafe { (entry.vtable.id)(payload, world) };
         let kind = entry.vtable.kind;
         if let Some(reason) = entry.entity.and_then(|entity| self.why_lost(entity, position)) {
             return Err(reason);
         }
         if let Some(key) = key {
-            return self.resolve_row(world, entry, key, position);
+            return self.resolve_row(world, entry, key, id, position);
         }
         if kind == CommandKind::Despawn {
             let entity = entry.entity.expect("a despawn names its entity");
             let table = match self.find(world, entity) {
-                Err(_) if self.is_lenient => return Ok(Step::Nothing),
+                Err(_) if self.is_lenient || entry.vtable.is_lenient => return Ok(Step::Nothing),
                 found => found?,
             };
             if world.storage.sparse.has_relations() && self.has_links(world, entity) {
@@ -211,13 +228,21 @@ impl Resolver {
             return Ok(Step::Despawn);
         }
         if matches!(kind, CommandKind::Link | CommandKind::Unlink) {
-            return self.resolve_link(world, entry, link, position);
+            return self.resolve_link(world, entry, link, id, position);
         }
-        let bundle_id = (entry.vtable.id)(world)?;
-        let Some(entity) = entry.entity else {
-            self.add_rows(world, position, world.bundles.get(bundle_id).table, 1)?;
-            self.entries += world.storage.entries_of(world.bundles.get(bundle_id).table);
-            self.take_slot(world, &world.bundles.get(bundle_id).sparse, position)?;
+        let bundle_id = id(world)?;
+        let Some(entity) = entry.entity.filter(|_| !entry.vtable.is_predicted) else {
+            let info = world.bundles.get(bundle_id);
+            self.add_rows(world, position, info.table, 1)?;
+            self.entries += world.storage.entries_of(info.table);
+            let slot = self.take_slot(world, &info.sparse, position)?;
+            if let Some(entity) = entry.entity {
+                if slot != entity {
+                    return Err(NoSuchEntity { entity }.into());
+                }
+                // Later commands can name it.
+                self.set(entity, Some(info.table), !info.sparse.is_empty());
+            }
             return Ok(Step::Spawn(bundle_id));
         };
         let table = self.find(world, entity)?;
@@ -268,10 +293,11 @@ impl Resolver {
         world: &mut World,
         entry: &Entry,
         link: Option<LinkPayload>,
+        id: impl FnOnce(&mut World) -> Result<usize, StructuralError>,
         position: usize,
     ) -> Result<Step, StructuralError> {
         let source = entry.entity.expect("a link names its source");
-        let relation = (entry.vtable.id)(world)? as u32;
+        let relation = id(world)? as u32;
         self.find(world, source)?;
         let Some(LinkPayload { target, position: place }) = link else {
             self.links.change(&world.storage, relation, |links| links.unlink(source.index()))?;
@@ -312,11 +338,12 @@ impl Resolver {
         world: &mut World,
         entry: &Entry,
         key: Key,
+        id: impl FnOnce(&mut World) -> Result<usize, StructuralError>,
         position: usize,
     ) -> Result<Step, StructuralError> {
         match entry.vtable.kind {
             CommandKind::AddRow => {
-                let bundle_id = (entry.vtable.id)(world)?;
+                let bundle_id = id(world)?;
                 let source = world.row_edge(bundle_id)?;
                 let edge = world.bundles.edge(bundle_id, source, true);
                 let (target, sparse_inserts) = (edge.target, &edge.sparse_inserts);
@@ -342,7 +369,7 @@ impl Resolver {
             },
             kind => {
                 let (row, table) = self.find_row(world, key)?;
-                let bundle_id = (entry.vtable.id)(world)?;
+                let bundle_id = id(world)?;
                 self.change(world, row, table, bundle_id, kind == CommandKind::InsertIntoRow, position)
             }
         }
@@ -358,6 +385,11 @@ impl Resolver {
         insert: bool,
         position: usize,
     ) -> Result<Step, StructuralError> {
+        let mut bundle_id = bundle_id;
+        if insert && self.required_sparse > 0 {
+            let (TargetRow::Main(slot) | TargetRow::Extra(_, slot)) = row;
+            bundle_id = world.bundle_without(bundle_id, |world, storage| self.has_sparse(world, slot, storage))?;
+        }
         world.edge(bundle_id, table, insert)?;
         let edge = world.bundles.edge(bundle_id, table, insert);
         let (target, gets_sparse) = (edge.target, !edge.sparse_inserts.is_empty());
@@ -378,6 +410,8 @@ impl Resolver {
                 slot
             }
         };
+        self.set_sparse(world, slot, &edge.sparse_removes, false)?;
+        self.set_sparse(world, slot, &edge.sparse_inserts, true)?;
         world.storage.expect_move(slot.index(), edge, &mut self.sparse_inserts, &mut self.stash)?;
         self.entries += world.storage.entries_of_edge(edge);
         if target != table {
@@ -400,6 +434,7 @@ impl Resolver {
         let slot = self.predictor.try_take(&world.storage.entities)?;
         self.stash.expect_inserts(&world.storage, sparse)?;
         self.sparse_inserts.try_add(sparse, slot.index())?;
+        self.set_sparse(world, slot, sparse, true)?;
         Ok(slot)
     }
 
@@ -409,7 +444,28 @@ impl Resolver {
         self.stash.expect_all(&world.storage, slot.index())?;
         self.entries += world.storage.entries_of(table);
         self.add_rows(world, position, table, -1)?;
+        self.set_sparse(world, slot, world.bundles.required_sparse(), false)?;
         self.predictor.try_free(slot)
+    }
+
+    /// Returns `true` if a slot would have a value of a sparse component that a bundle requires.
+    fn has_sparse(&self, world: &World, slot: Entity, storage_id: u32) -> bool {
+        match self.sparse.get(&(slot.index(), storage_id)) {
+            Some((segment, has)) if *segment == self.segment => *has,
+            _ => world.storage.sparse.get(storage_id).row(slot.index()).is_some(),
+        }
+    }
+
+    /// Sets whether a slot would have values in sparse storages, as far as bundles require their components.
+    fn set_sparse(&mut self, world: &World, slot: Entity, storages: &[u32], has: bool) -> Result<(), AllocError> {
+        if self.required_sparse == 0 {
+            return Ok(());
+        }
+        for &storage_id in storages.iter().filter(|storage_id| world.bundles.required_sparse().contains(storage_id)) {
+            try_reserve_map(&mut self.sparse, 1)?;
+            self.sparse.insert((slot.index(), storage_id), (self.segment, has));
+        }
+        Ok(())
     }
 
     /// Returns the row under a key, and the table in which it would be.

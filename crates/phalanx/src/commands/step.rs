@@ -2,7 +2,7 @@
 #![allow(unsafe_code)]
 
 use super::command_buffer::Entry;
-use crate::bundle::BundlePtr;
+use crate::bundle::{BundlePtr, Required};
 use crate::error::StructuralError;
 use crate::mutation::Reserved;
 use crate::mutation::stash::Stash;
@@ -58,7 +58,9 @@ impl Step {
         let World { bundles, storage, .. } = world;
         let named = || entry.entity.expect("only a spawn names no entity");
         match self {
-            Step::Nothing => {}
+            // SAFETY: the payload is given up, by the caller's contract. Commands that may do nothing have payloads without user
+            // code.
+            Step::Nothing => unsafe { (entry.vtable.drop)(payload) },
             Step::Skip(_, despawns) => {
                 if despawns {
                     storage.remove_empty(named());
@@ -71,10 +73,11 @@ impl Step {
                 storage.sparse.find_insert_ptrs(storage.entities.next_index(), &info.sparse);
                 let tail = storage.tables[info.table as usize].len;
                 let to = storage.bundle_ptr(info.table, info.columns.as_ptr(), tail);
-                // SAFETY: the row, the slot and its sparse values are reserved, and `to` is where the bundle goes in its table.
-                // Splitting a bundle may be user code, so it is written before anything is committed.
+                // SAFETY: the row, the slot and its sparse values are reserved. `to` is where the bundle goes in its table, with
+                // what it requires. Splitting a bundle may be user code, so it is written before anything is committed.
                 unsafe {
-                    (entry.vtable.write)(payload, to);
+                    let payload = Payload::new(entry, payload);
+                    Required::write_with(&info.required, info.columns.len(), to, |to| payload.write(to));
                     storage.spawn_row::<true>(reserved, info.table, &info.sparse);
                 }
             }
@@ -84,9 +87,11 @@ impl Step {
                 let tail = storage.tables[edge.target as usize].len;
                 let to = storage.bundle_ptr(edge.target, edge.columns.as_ptr(), tail);
                 // SAFETY: the row, the slot, its name and its sparse values are reserved. `to` is where the bundle goes in the
-                // edge's target, a table of extra rows. The owner is alive and has no row with this label.
+                // edge's target, a table of extra rows, with what it requires. The owner is alive and has no row with this
+                // label.
                 unsafe {
-                    (entry.vtable.write)(payload, to);
+                    let payload = Payload::new(entry, payload);
+                    Required::write_with(&edge.required, edge.columns.len(), to, |to| payload.write(to));
                     storage.spawn_extra_row::<true>(reserved, named(), label, edge.target, &edge.sparse_inserts);
                 }
             }
@@ -99,10 +104,12 @@ impl Step {
                 let insert = matches!(self, Step::Insert(_));
                 let (slot, from) = find_row(world, named(), key);
                 let edge = world.bundles.edge(bundle_id, from.table, insert);
+                // SAFETY: the payload is given up, by the caller's contract.
+                let payload = unsafe { Payload::new(entry, payload) };
                 let write = |to: BundlePtr| {
                     if insert {
                         // SAFETY: the payload is the bundle that the edge inserts, and `to` is where it goes.
-                        unsafe { (entry.vtable.write)(payload, to) };
+                        unsafe { payload.write(to) };
                     }
                 };
                 // SAFETY: the row was found at `from`, and what the edge needs is reserved, in the stash too.
@@ -120,6 +127,45 @@ impl Step {
             Step::Link { relation, target, before } => storage.link(reserved, relation, named(), target, before),
             Step::Unlink { relation } => storage.unlink(relation, named()),
         }
+    }
+}
+
+/// The payload of a command that is executed. It is dropped with this, unless it is written: creating a required component may
+/// panic before.
+struct Payload<'a> {
+    entry: &'a Entry,
+    payload: *mut u8,
+}
+
+impl<'a> Payload<'a> {
+    /// Takes ownership of a payload.
+    ///
+    /// # Safety
+    ///
+    /// The payload is that of the entry, is initialised, and is given up.
+    #[inline(always)]
+    unsafe fn new(entry: &'a Entry, payload: *mut u8) -> Payload<'a> {
+        Payload { entry, payload }
+    }
+
+    /// Moves the bundle to its destination.
+    ///
+    /// # Safety
+    ///
+    /// As for [`Bundle::write`](crate::Bundle::write).
+    #[inline(always)]
+    unsafe fn write(self, to: BundlePtr) {
+        let (write, payload) = (self.entry.vtable.write, self.payload);
+        core::mem::forget(self);
+        // SAFETY: the payload is that of the entry, by the contract of `new`, and `to` is where it goes, by the caller's contract.
+        unsafe { write(payload, to) };
+    }
+}
+
+impl Drop for Payload<'_> {
+    fn drop(&mut self) {
+        // SAFETY: the payload is owned, by the contract of `new`.
+        unsafe { (self.entry.vtable.drop)(self.payload) };
     }
 }
 

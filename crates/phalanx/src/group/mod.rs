@@ -388,7 +388,7 @@ impl World {
         if own + see == 0 {
             return Err(GroupError::Empty { group: name });
         }
-        let sparse = self.storage.register_sparse(&ids)?;
+        let sparse = self.storage.register_sparse(ids.iter())?;
         let sorted = |sparse: &[u32]| {
             let mut sparse = crate::alloc::try_clone_slice(sparse)?;
             sparse.sort_unstable();

@@ -2,7 +2,7 @@
 #![allow(unsafe_code)]
 
 use crate::alloc::try_vec;
-use crate::bundle::BundlePtr;
+use crate::bundle::{ABSENT, BundlePtr};
 use crate::bundle_info::Edge;
 use crate::component::ComponentId;
 use crate::layout::Kind;
@@ -42,33 +42,44 @@ impl Storage {
             keep: keep.into(),
             displaced: displaced.into(),
             columns,
+            required: Box::default(),
             tracked,
             sparse_inserts,
             sparse_removes,
         })
     }
 
-    /// Returns the first lane of each component in a table that has them. For a sparse component it is the number of sparse
-    /// components before it.
-    pub(crate) fn bundle_columns(&self, table: u32, ids: &[ComponentId]) -> Result<Box<[u16]>, AllocError> {
+    /// Returns the first lane of each component in a table. For a sparse component it is the number of sparse components before
+    /// it, and [`ABSENT`] for a component that the table or the bundle does not have.
+    pub(crate) fn bundle_columns<'i>(
+        &self,
+        table: u32,
+        ids: impl Iterator<Item = &'i ComponentId> + Clone,
+    ) -> Result<Box<[u16]>, AllocError> {
         let table = &self.tables[table as usize];
-        let (mut columns, mut sparse) = (try_vec(ids.len())?, 0);
-        columns.extend(ids.iter().map(|id| match self.components.info(*id).kind() {
-            Kind::Table => table.column(*id).map_or(0, |column| column.first),
-            Kind::Pool | Kind::Linear => {
-                sparse += 1;
-                sparse - 1
-            }
+        let (mut columns, mut sparse) = (try_vec(ids.clone().count())?, 0);
+        columns.extend(ids.map(|id| match *id {
+            ComponentId::UNKNOWN => ABSENT,
+            id => match self.components.info(id).kind() {
+                Kind::Table => table.column(id).map_or(ABSENT, |column| column.first),
+                Kind::Pool | Kind::Linear => {
+                    sparse += 1;
+                    sparse - 1
+                }
+            },
         }));
         Ok(columns.into())
     }
 
     /// Returns the sparse storages of those components that are sparse, in their order. Creates those that do not exist.
-    pub(crate) fn register_sparse(&mut self, ids: &[ComponentId]) -> Result<Box<[u32]>, AllocError> {
+    pub(crate) fn register_sparse<'i>(
+        &mut self,
+        ids: impl Iterator<Item = &'i ComponentId> + Clone,
+    ) -> Result<Box<[u32]>, AllocError> {
         let components = &self.components;
-        let is_sparse = |id: &&ComponentId| components.info(**id).kind() != Kind::Table;
-        let mut sparse = try_vec(ids.iter().filter(is_sparse).count())?;
-        for id in ids.iter().filter(is_sparse) {
+        let is_sparse = |id: &&ComponentId| **id != ComponentId::UNKNOWN && components.info(**id).kind() != Kind::Table;
+        let mut sparse = try_vec(ids.clone().filter(is_sparse).count())?;
+        for id in ids.filter(is_sparse) {
             sparse.push(self.sparse.try_register(*id, components)?);
         }
         Ok(sparse.into())

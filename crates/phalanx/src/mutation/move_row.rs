@@ -3,7 +3,7 @@
 
 use super::displaced::Displaced;
 use super::reserve::Reserved;
-use crate::bundle::BundlePtr;
+use crate::bundle::{BundlePtr, Required};
 use crate::bundle_info::Edge;
 use crate::storage::table::Keep;
 use crate::storage::{Location, Storage};
@@ -48,14 +48,14 @@ impl Storage {
         self.record_move(slot, from.table, edge, out.moved());
     }
 
-    /// Writes the values that an edge inserts, then moves the row of a slot along it.
+    /// Writes the values that an edge inserts, with those of required components, then moves the row of a slot along it.
     ///
     /// # Safety
     ///
     /// - The slot is alive and at `from`, and the edge is one of that table.
     /// - The sink has capacity for the displaced values.
     /// - The token is of a reservation for this commit, and no other commit has used the capacity since.
-    /// - `write` moves the values in that the edge inserts. If it panics, nothing has changed.
+    /// - `write` moves the values in that the edge inserts, except required ones. If it panics, nothing has changed.
     pub(crate) unsafe fn move_row_with<D: Displaced>(
         &mut self,
         reserved: Reserved,
@@ -67,7 +67,9 @@ impl Storage {
     ) {
         self.sparse.find_insert_ptrs(slot.index(), &edge.sparse_inserts);
         let tail = self.tables[edge.target as usize].len;
-        write(self.bundle_ptr(edge.target, edge.columns.as_ptr(), tail));
+        let ptr = self.bundle_ptr(edge.target, edge.columns.as_ptr(), tail);
+        // SAFETY: the pointer is valid for the components of the edge: first for those of the bundle, then for required ones.
+        unsafe { Required::write_with(&edge.required, edge.columns.len(), ptr, write) };
         // SAFETY: the slot is at `from`, and the sink has capacity, by the caller's contract. The values are written.
         unsafe { self.move_row(reserved, slot, from, edge, out) };
     }

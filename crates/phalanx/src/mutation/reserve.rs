@@ -4,7 +4,6 @@
 //! Lanes may move, so it advances the epoch.
 #![allow(unsafe_code)]
 
-use crate::bundle::Bundle;
 use crate::bundle_info::{BundleInfo, Edge};
 use crate::mutation::stash::Stash;
 use crate::prefetch::prefetch;
@@ -36,14 +35,14 @@ impl Reserved {
 }
 
 impl Storage {
-    /// Reserves the capacity for an entity with the components of a bundle.
+    /// Reserves the capacity for an entity with the components of a bundle. `SPARSE` says whether any of them is sparse.
     #[inline(always)]
-    pub(crate) fn reserve_spawn<B: Bundle>(&mut self, info: &BundleInfo) -> Result<Reserved, AllocError> {
+    pub(crate) fn reserve_spawn<const SPARSE: bool>(&mut self, info: &BundleInfo) -> Result<Reserved, AllocError> {
         let table = &self.tables[info.table as usize];
         if table.len == table.cap || !self.entities.is_ready() {
             self.reserve_spawns(info.table, 1)?;
         }
-        if B::SPARSE > 0 {
+        if SPARSE {
             self.reserve_spawn_sparse(&info.sparse)?;
         }
         self.reserve_row_entries(info.table, 1)?;

@@ -135,18 +135,6 @@ impl Stash {
         });
     }
 
-    /// Takes ownership of a value that was written to a sparse storage and that no slot has.
-    ///
-    /// # Safety
-    ///
-    /// The value is initialised at that row, and was [expected](Stash::expect).
-    pub(crate) unsafe fn take_unused(&mut self, side: &SparseStorage, row: u32) {
-        if let Some(drop) = side.values().drop_fn() {
-            // SAFETY: sparse components have one lane, or none. The value is there and was expected, by the caller's contract.
-            unsafe { self.take_one(Some(drop), side.values().layout(), side.values().at(row)) };
-        }
-    }
-
     /// Takes ownership of the values of a row in these columns.
     ///
     /// # Safety

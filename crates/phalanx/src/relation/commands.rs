@@ -19,7 +19,8 @@ pub(super) fn register<R: Relation>(world: &mut World) -> Result<u32, AllocError
     storage.sparse.try_register(id, &storage.components)
 }
 
-fn storage_id<R: Relation>(world: &mut World) -> Result<usize, StructuralError> {
+/// Returns the storage id of a relation. The payload is not read.
+fn storage_id<R: Relation>(_: *mut u8, world: &mut World) -> Result<usize, StructuralError> {
     Ok(register::<R>(world)? as usize)
 }
 

@@ -1,6 +1,6 @@
 //! Clones of the resources that a world keeps: for checkpoints, timelines and clones of the world.
 
-use super::{Replacement, ResourceCell, Resources, Slot, Stored};
+use super::{Replacement, ResourceCell, ResourceType, Resources, Slot, Stored};
 use crate::alloc::{try_box, try_reserve, try_vec};
 use crate::change_detection::{AtomicTicks, ComponentTicks, Tick};
 use crate::checksum::Sum;
@@ -72,8 +72,7 @@ pub(crate) struct KeptResources {
 }
 
 struct KeptResource {
-    type_id: TypeId,
-    name: &'static str,
+    resource: ResourceType,
     clone: CloneResource,
     replacement: Option<Replacement>,
     plain: Option<PlainResource>,
@@ -104,7 +103,7 @@ impl KeptResources {
         let mut list = try_vec(self.list.len())?;
         for kept in &self.list {
             let value = try_clone_value(kept.clone, &kept.value)?;
-            let slot = present.by_type.get(&kept.type_id).map(|at| &present.list[*at]);
+            let slot = present.by_type.get(&kept.resource.type_id).map(|at| &present.list[*at]);
             let value = try_carry(kept.replacement, value, slot.and_then(|slot| slot.value.as_ref()))?;
             list.push(KeptResource { value, ..*kept });
         }
@@ -128,7 +127,7 @@ impl KeptResources {
 
     /// Returns `true` if resources of this type were kept.
     pub(crate) fn covers(&self, type_id: TypeId) -> bool {
-        self.list.iter().any(|kept| kept.type_id == type_id)
+        self.list.iter().any(|kept| kept.resource.type_id == type_id)
     }
 
     /// Returns the bytes held from the allocator, without what values hold themselves.
@@ -149,7 +148,7 @@ pub(crate) enum ReadError {
 
 impl fmt::Debug for KeptResources {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_list().entries(self.list.iter().map(|kept| kept.name)).finish()
+        f.debug_list().entries(self.list.iter().map(|kept| kept.resource.name)).finish()
     }
 }
 
@@ -166,8 +165,8 @@ impl Resources {
         let mut list = try_vec(self.kept().count())?;
         for (slot, clone) in self.kept() {
             let value = try_clone_value(clone, &slot.value)?;
-            let Slot { type_id, name, replacement, plain, .. } = *slot;
-            list.push(KeptResource { type_id, name, clone, replacement, plain, value, ticks: slot.ticks.get() });
+            let Slot { resource, replacement, plain, .. } = *slot;
+            list.push(KeptResource { resource, clone, replacement, plain, value, ticks: slot.ticks.get() });
         }
         Ok(KeptResources { list, is_of_delta: false })
     }
@@ -175,7 +174,7 @@ impl Resources {
     /// Checks that no resource that is kept is taken out by a scope.
     pub(crate) fn check_kept(&self) -> Result<(), NoSuchResource> {
         match self.kept().find(|(slot, _)| slot.in_scope) {
-            Some((slot, _)) => Err(NoSuchResource { resource: slot.name, in_scope: true }),
+            Some((slot, _)) => Err(NoSuchResource { resource: slot.name(), in_scope: true }),
             None => Ok(()),
         }
     }
@@ -195,13 +194,13 @@ impl Resources {
             let Some((slot, clone, plain)) = found else { return Ok(Err(ReadError::Unknown)) };
             let value = bytes.map(plain.read).transpose()?;
             if value.as_ref().is_some_and(Option::is_none) {
-                return Ok(Err(ReadError::Invalid(slot.name)));
+                return Ok(Err(ReadError::Invalid(slot.name())));
             }
-            let Slot { type_id, name, replacement, .. } = *slot;
+            let Slot { resource, replacement, .. } = *slot;
             let value = try_carry(replacement, value.flatten(), slot.value.as_ref())?;
             let added = if slot.value.is_some() { slot.ticks.added() } else { now };
             let ticks = ComponentTicks { added, changed: now };
-            list.push(KeptResource { type_id, name, clone, replacement, plain: Some(plain), value, ticks });
+            list.push(KeptResource { resource, clone, replacement, plain: Some(plain), value, ticks });
         }
         Ok(Ok(KeptResources { list, is_of_delta: true }))
     }
@@ -213,7 +212,7 @@ impl Resources {
     pub(crate) fn swap_kept(&mut self, kept: &mut KeptResources, now: Tick) {
         for kept in &mut kept.list {
             // Slots stay as long as the world lives.
-            if let Some(at) = self.by_type.get(&kept.type_id) {
+            if let Some(at) = self.by_type.get(&kept.resource.type_id) {
                 core::mem::swap(&mut self.list[*at].value, &mut kept.value);
                 self.list[*at].ticks.set(kept.ticks);
             }
@@ -223,7 +222,8 @@ impl Resources {
             let until_now = |tick: Tick| if tick.is_until(now) { tick } else { now };
             slot.ticks.set(ComponentTicks { added: until_now(added), changed: until_now(changed) });
         }
-        let is_uncovered = |slot: &&mut Slot| !(kept.covers(slot.type_id) || kept.is_of_delta && slot.plain.is_some());
+        let is_uncovered =
+            |slot: &&mut Slot| !(kept.covers(slot.resource.type_id) || kept.is_of_delta && slot.plain.is_some());
         for slot in self.list.iter_mut().filter(|slot| slot.replacement.is_some()).filter(is_uncovered) {
             if let (Some(replacement), Some(value)) = (slot.replacement, &mut slot.value) {
                 (replacement.reset)(&mut **value);
@@ -235,20 +235,20 @@ impl Resources {
     pub(crate) fn try_from_kept(kept: KeptResources) -> Result<Resources, AllocError> {
         let mut resources = Resources::default();
         resources.try_reserve(kept.list.len())?;
-        for KeptResource { type_id, name, clone, replacement, plain, value, ticks } in kept.list {
-            resources.by_type.insert(type_id, resources.list.len());
+        for KeptResource { resource, clone, replacement, plain, value, ticks } in kept.list {
+            resources.by_type.insert(resource.type_id, resources.list.len());
             let (ticks, keep) = (AtomicTicks::from(ticks), Some(clone));
-            resources.list.push(Slot { type_id, name, value, ticks, in_scope: false, keep, replacement, plain });
+            resources.list.push(Slot { resource, value, ticks, in_scope: false, keep, replacement, plain });
         }
         Ok(resources)
     }
 
     /// Returns the names of the resources that are there and are not covered, in alphabetical order.
     pub(crate) fn uncovered(&self, kept: Option<&KeptResources>) -> Vec<&'static str> {
-        let is_covered = |slot: &Slot| kept.map_or(slot.keep.is_some(), |kept| kept.covers(slot.type_id));
+        let is_covered = |slot: &Slot| kept.map_or(slot.keep.is_some(), |kept| kept.covers(slot.resource.type_id));
         let is_there = |slot: &&Slot| slot.value.is_some() || slot.in_scope;
         let uncovered = self.list.iter().filter(is_there).filter(|slot| !is_covered(slot));
-        let mut names: Vec<&'static str> = uncovered.map(|slot| slot.name).collect();
+        let mut names: Vec<&'static str> = uncovered.map(|slot| slot.name()).collect();
         names.sort_unstable();
         names
     }

@@ -84,8 +84,9 @@ impl Registry {
     ///
     /// Returns the errors of [`load`](Registry::load), and [`Problem::Merge`] if `world` cannot take the entities. On error,
     /// `world` is unchanged and no listener is called.
+    ///
+    /// Every merge creates new entities. A [`ContinuousLoader`](super::ContinuousLoader) updates those of its last load.
     #[doc(alias = "write_to_world")]
-    #[doc(alias = "continuous_loader")]
     pub fn merge(&self, world: &mut World, reader: impl Read) -> Result<EntityMap, LoadError> {
         let mut loaded = self.load(reader)?;
         let map = move_into(&mut loaded, world)?;
@@ -145,6 +146,6 @@ fn move_into(from: &mut World, to: &mut World) -> Result<EntityMap, LoadError> {
 }
 
 /// Returns the error for a loaded world that cannot be moved into another.
-fn cannot_merge(error: StructuralError) -> LoadError {
+pub(super) fn cannot_merge(error: StructuralError) -> LoadError {
     LoadError { section: END, offset: 0, problem: Problem::Merge(error) }
 }

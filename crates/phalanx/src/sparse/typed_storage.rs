@@ -17,7 +17,7 @@ use phalanx_store::raw::Rows;
 
 /// Returns `true` if a component has a fast path: it has a sparse storage and is untracked.
 pub(crate) const fn has_fast_path<C: Component>() -> bool {
-    !matches!(C::Layout::KIND, Kind::Table) && matches!(C::Layout::TRACK, Track::None)
+    !matches!(C::Layout::KIND, Kind::Table) && matches!(C::Layout::TRACK, Track::None) && C::REQUIRES.is_empty()
 }
 
 /// The outcome of [`TypedStorage::insert`].

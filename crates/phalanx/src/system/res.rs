@@ -19,7 +19,7 @@ pub struct ResourceNumber<R> {
     resource: PhantomData<fn() -> R>,
 }
 
-impl<R: 'static> ResourceNumber<R> {
+impl<R: Send + Sync + 'static> ResourceNumber<R> {
     pub(crate) fn new(world: &mut World) -> Self {
         let number = world.resources.number_of::<R>();
         ResourceNumber { number, last_run: None, run_before: None, resource: PhantomData }

@@ -2,7 +2,7 @@
 #![allow(unsafe_code)]
 
 use super::World;
-use crate::bundle::Bundle;
+use crate::bundle::{Bundle, Required};
 use crate::component::ComponentId;
 use crate::error::{NoSuchEntity, RowError, StructuralError, panic_change};
 use crate::rows::{Key, Role, Row};
@@ -32,7 +32,7 @@ impl World {
         let Some(label) = self.storage.label(component, role)? else {
             return self.try_spawn(bundle).map(Key::main).map_err(bundle_error);
         };
-        let bundle_id = self.bundle_id::<B>().map_err(bundle_error)?;
+        let bundle_id = self.bundle_id_of(&bundle).map_err(bundle_error)?;
         let empty = self.row_edge(bundle_id)?;
         self.storage.flush()?;
         let edge = self.bundles.edge(bundle_id, empty, true);
@@ -44,7 +44,8 @@ impl World {
         let tail = self.storage.tables[edge.target as usize].len;
         // SAFETY: everything is reserved, for the entity with its main row and for the extra row, and the values are written.
         unsafe {
-            bundle.write(self.storage.bundle_ptr(edge.target, edge.columns.as_ptr(), tail));
+            let ptr = self.storage.bundle_ptr(edge.target, edge.columns.as_ptr(), tail);
+            Required::write_with(&edge.required, edge.columns.len(), ptr, |ptr| bundle.write(ptr));
             let entity = self.storage.spawn_row::<true>(reserved, 0, &[]);
             self.storage.spawn_extra_row::<true>(reserved, entity, label, edge.target, &edge.sparse_inserts);
             self.dispatch();
@@ -100,7 +101,7 @@ impl World {
     ///
     /// On error the bundle is dropped, and nothing else changes.
     pub fn try_add_row<B: Bundle>(&mut self, key: Key, bundle: B) -> Result<Row, RowError> {
-        let bundle_id = self.bundle_id::<B>().map_err(bundle_error)?;
+        let bundle_id = self.bundle_id_of(&bundle).map_err(bundle_error)?;
         let empty = self.row_edge(bundle_id)?;
         self.storage.flush()?;
         if !self.contains(key.entity) {
@@ -117,7 +118,8 @@ impl World {
         let tail = self.storage.tables[edge.target as usize].len;
         // SAFETY: everything is reserved, the values are written, and the entity has no row under this label.
         let row = unsafe {
-            bundle.write(self.storage.bundle_ptr(edge.target, edge.columns.as_ptr(), tail));
+            let ptr = self.storage.bundle_ptr(edge.target, edge.columns.as_ptr(), tail);
+            Required::write_with(&edge.required, edge.columns.len(), ptr, |ptr| bundle.write(ptr));
             self.storage.spawn_extra_row::<true>(reserved, key.entity, label, edge.target, &edge.sparse_inserts)
         };
         self.dispatch();

@@ -8,9 +8,9 @@
 
 use super::World;
 use crate::alloc::try_vec;
-use crate::bundle::{Bundle, BundlePtr, all_tuples};
+use crate::bundle::{Bundle, BundlePtr, Required, all_tuples};
 use crate::change_detection::RunTicks;
-use crate::component::Component;
+use crate::component::{Component, Components};
 use crate::error::{StructuralError, UnequalColumns};
 use crate::layout::{Kind, Layout};
 use crate::mutation::Reserved;
@@ -18,6 +18,7 @@ use crate::sparse::SparseInserts;
 use crate::storage::Storage;
 use core::mem::ManuallyDrop;
 use core::ptr::NonNull;
+use phalanx_store::raw::{Lane, drop_all};
 use phalanx_store::{AllocError, Entity};
 
 /// Columns of components: a `Vec` of one, or a tuple of columns of up to 15.
@@ -199,22 +200,22 @@ impl World {
     ///
     /// On error the columns are dropped, and nothing else changes.
     pub fn spawn_columns<C: Columns>(&mut self, columns: C) -> Result<&[Entity], StructuralError> {
-        let bundle_id = self.bundle_id::<C::Bundle>()?;
+        let bundle_id = self.full_bundle_id::<C::Bundle>()?;
         let len = common_length(&columns)?;
         let count = u32::try_from(len).map_err(|_| AllocError::CapacityOverflow)?;
         self.storage.flush()?;
         self.storage.reserve_entities(count)?;
         self.storage.reserve_spawned_rows(self.bundles.get(bundle_id).table, len)?;
         let mut slots = Vec::new();
-        if C::Bundle::SPARSE > 0 {
+        if !self.bundles.get(bundle_id).sparse.is_empty() {
             slots = try_vec(len)?;
             for n in 0..count {
                 slots.push(self.storage.entities.nth_index(n).ok_or(AllocError::CapacityOverflow)?);
             }
             self.storage.reserve_column_sparse(&self.bundles.get(bundle_id).sparse, &slots)?;
         }
-        let (table, columns_of_bundle) =
-            (self.bundles.get(bundle_id).table, self.bundles.get(bundle_id).columns.as_ptr());
+        let info = self.bundles.get(bundle_id);
+        let (table, columns_of_bundle) = (info.table, info.columns.as_ptr());
         let goal = &self.storage.tables[table as usize];
         // A lane with a bitmap keeps its block.
         let adopt = goal.len == 0 && goal.cap < count && !goal.entities.lane().is_tracked();
@@ -231,8 +232,11 @@ impl World {
         };
         let to = ColumnPtrs { first: place, slots: &slots, adopt };
         let reserved = if adopt {
-            // SAFETY: the columns are those of the bundle in its table, which has no rows.
-            table_ref.entities.try_grow(count).and_then(|()| unsafe { columns.reserve(to, count) })
+            // SAFETY: the columns are those of the bundle in its table, which has no rows, then those of required components.
+            table_ref.entities.try_grow(count).and_then(|()| unsafe {
+                columns.reserve(to, count)?;
+                reserve_required(&info.required, to.skip(C::Bundle::LEN), count, &self.storage.components)
+            })
         } else {
             table_ref.try_reserve(count, &mut self.storage.epoch)
         };
@@ -240,10 +244,14 @@ impl World {
             self.storage.sparse.release_pages();
             return Err(error.into());
         }
-        // Splitting a soa value may be user code: it is done before anything is committed.
+        // Splitting a soa value and creating a required one may be user code: it is done before anything is committed.
         // SAFETY: capacity for the rows from `first` on is reserved, or comes with the vectors' blocks. So is that for sparse
         // values: in pools beyond the last one, and in linear storages at the slots.
-        unsafe { columns.write(to) };
+        unsafe {
+            let required = WrittenColumns::write(&info.required, to.skip(C::Bundle::LEN), len);
+            columns.write(to);
+            core::mem::forget(required);
+        }
         if adopt {
             table_ref.update_capacity();
         }
@@ -251,11 +259,11 @@ impl World {
         // SAFETY: capacity for these rows and slots is reserved, and the rows are written.
         unsafe { self.storage.spawn_rows(Reserved::new(), table, first + count) };
         let table_ref = &self.storage.tables[table as usize];
-        if C::Bundle::SPARSE > 0 {
+        if !info.sparse.is_empty() {
             for &entity in &table_ref.slots()[first as usize..] {
                 // SAFETY: capacity is reserved for these slots, which had no values. The values are written in the order in which
                 // the slots get them.
-                unsafe { self.storage.sparse.commit::<true>(entity, &self.bundles.get(bundle_id).sparse, &[]) };
+                unsafe { self.storage.sparse.commit::<true>(entity, &info.sparse, &[]) };
             }
             self.storage.sparse.release_pages();
         }
@@ -287,6 +295,87 @@ impl Storage {
         reserved?;
         self.sparse.find_insert_ptrs(slots.first().copied().unwrap_or(0), sparse);
         Ok(())
+    }
+}
+
+/// Reserves capacity in the lanes of required components of an empty table.
+///
+/// # Safety
+///
+/// The columns are those of the components, and no row of the table is in use.
+unsafe fn reserve_required(
+    required: &[Required],
+    to: ColumnPtrs<'_>,
+    rows: u32,
+    components: &Components,
+) -> Result<(), AllocError> {
+    for (at, required) in required.iter().enumerate().filter(|(_, one)| one.requirement.kind == Kind::Table) {
+        for lane in 0..components.info(required.id).lanes().len() {
+            // SAFETY: the columns are those of the components and no row is in use, by the caller's contract.
+            unsafe { (*to.first.lane(at, Kind::Table).0.add(lane)).try_grow(rows)? };
+        }
+    }
+    Ok(())
+}
+
+/// Values of required components for rows of columns. They are dropped with this.
+struct WrittenColumns<'a> {
+    required: &'a [Required],
+    to: ColumnPtrs<'a>,
+    /// The number of rows with all values, and the number of values of the next row.
+    written: (usize, usize),
+}
+
+impl<'a> WrittenColumns<'a> {
+    /// Creates the values, row by row.
+    ///
+    /// # Safety
+    ///
+    /// - The columns are those of the components.
+    /// - The rows are within the lanes' capacity, and have no values.
+    unsafe fn write(required: &'a [Required], to: ColumnPtrs<'a>, rows: usize) -> WrittenColumns<'a> {
+        let mut all = WrittenColumns { required, to, written: (0, 0) };
+        for row in 0..if required.is_empty() { 0 } else { rows } {
+            for (at, required) in required.iter().enumerate() {
+                // SAFETY: the columns are those of the components, and the row has no value, by the caller's contract.
+                unsafe {
+                    let (lane, row) = all.lane(at, row);
+                    required.requirement.write(lane, row, to.first.clock);
+                }
+                all.written.1 += 1;
+            }
+            all.written = (row + 1, 0);
+        }
+        all
+    }
+
+    /// Returns the first lane and the row of a value.
+    ///
+    /// # Safety
+    ///
+    /// The columns are those of the components, and the row is less than the number of rows.
+    unsafe fn lane(&self, at: usize, row: usize) -> (*mut Lane, usize) {
+        let kind = self.required[at].requirement.kind;
+        // SAFETY: the columns are those of the components, by the caller's contract.
+        let (lane, first) = unsafe { self.to.first.lane(at, kind) };
+        match kind {
+            Kind::Table | Kind::Pool => (lane, first + row),
+            Kind::Linear => (lane, self.to.slots[row] as usize),
+        }
+    }
+}
+
+impl Drop for WrittenColumns<'_> {
+    fn drop(&mut self) {
+        let (rows, next) = self.written;
+        let width = self.required.len();
+        drop_all(0..rows * width + next, |value| {
+            // SAFETY: the value was written, by the contract of `write`, and is dropped once.
+            unsafe {
+                let (lane, row) = self.lane(value % width, value / width);
+                self.required[value % width].requirement.drop(lane, row);
+            }
+        });
     }
 }
 

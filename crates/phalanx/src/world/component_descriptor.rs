@@ -59,6 +59,7 @@ impl ComponentDescriptor {
             has_address: true,
             bytes: crate::plain::ByteInfo::new(crate::plain::Bytes::Unknown, ""),
             track: Track::None,
+            requires: &[],
             relation: None,
             usage: Default::default(),
         }

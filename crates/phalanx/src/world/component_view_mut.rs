@@ -47,7 +47,7 @@ impl World {
     #[doc(alias = "storage")]
     #[track_caller]
     pub fn component_mut<C: Component>(&mut self) -> ComponentViewMut<'_, C> {
-        let bundle_id = infallible(self.bundle_id::<C>());
+        let bundle_id = infallible(self.full_bundle_id::<C>());
         let id = self.id();
         let mut view = ComponentViewMut { world: self, id, bundle_id, sparse: 0, fast: false, component: PhantomData };
         view.find_fast_path();
@@ -149,7 +149,7 @@ impl<C: Component> ComponentViewMut<'_, C> {
         change: impl FnOnce(&mut Self) -> Result<R, StructuralError>,
     ) -> Result<R, StructuralError> {
         if self.id != self.world.id() {
-            self.bundle_id = self.world.bundle_id::<C>()?;
+            self.bundle_id = self.world.full_bundle_id::<C>()?;
             self.id = self.world.id();
         }
         let outcome = change(self);
@@ -221,6 +221,9 @@ impl<C: Component> ComponentViewMut<'_, C> {
     #[inline(always)]
     fn insert_slow(&mut self, entity: Entity, value: C) -> Result<Option<C>, StructuralError> {
         self.world.storage.flush()?;
+        if const { !C::REQUIRES.is_empty() } {
+            return self.insert_with_required(entity, value);
+        }
         if self.world.has::<C>(entity) {
             self.world.storage.reserve_entries(1)?;
             return Ok(self.world.replace(entity, value).ok());
@@ -231,6 +234,25 @@ impl<C: Component> ComponentViewMut<'_, C> {
         // SAFETY: the entity is at `from`, and the edge is one of that table that inserts the component.
         unsafe { self.world.insert_along(entity, from, edge, |ptr| value.write(ptr))? };
         Ok(None)
+    }
+
+    /// Inserts a component that requires others, with those that the entity lacks. Returns the old value.
+    #[cold]
+    #[inline(never)]
+    fn insert_with_required(&mut self, entity: Entity, value: C) -> Result<Option<C>, StructuralError> {
+        let from = self.world.storage.try_location(entity)?;
+        let bundle_id = self.world.bundle_for_slot(self.bundle_id, entity.index())?;
+        self.world.edge(bundle_id, from.table, true)?;
+        let edge = EdgeKey::Cached { bundle_id, insert: true };
+        match self.world.has::<C>(entity) {
+            // SAFETY: the entity is at `from` and has the component, which the edge of that table inserts.
+            true => unsafe { self.world.replace_along(entity, from, edge, value).map(Some) },
+            false => {
+                // SAFETY: the entity is at `from`, and the edge is one of that table that inserts the component.
+                unsafe { self.world.insert_along(entity, from, edge, |ptr| value.write(ptr))? };
+                Ok(None)
+            }
+        }
     }
 
     /// Removes the component from an entity, and returns it. Returns `None` if the entity does not have it.

@@ -11,7 +11,7 @@ pub struct EntityMap {
 
 impl EntityMap {
     /// Creates a map of these pairs.
-    pub(super) fn of(mut pairs: Vec<(Entity, Entity)>) -> EntityMap {
+    pub(crate) fn of(mut pairs: Vec<(Entity, Entity)>) -> EntityMap {
         pairs.sort_unstable_by_key(|(old, _)| old.index());
         EntityMap { pairs }
     }

@@ -2,11 +2,10 @@
 #![allow(unsafe_code)]
 
 use super::World;
-use crate::alloc::{try_clone_slice, try_vec};
+use crate::alloc::try_vec;
 use crate::bundle::Bundle;
-use crate::bundle_info::{self, EdgeKey};
+use crate::bundle_info::{self, BundleKey, EdgeKey};
 use crate::error::StructuralError;
-use crate::signature::Signature;
 use core::any::TypeId;
 use core::marker::PhantomData;
 use phalanx_store::{AllocError, Entity};
@@ -41,52 +40,52 @@ impl World {
     ///
     /// On error the bundle is dropped, and nothing else changes.
     pub fn exchange<R: Bundle, I: Bundle>(&mut self, entity: Entity, bundle: I) -> Result<(), StructuralError> {
-        let bundle_id = match self.bundles.find(TypeId::of::<Exchange<R, I>>()) {
+        let key = TypeId::of::<Exchange<R, I>>();
+        let present = bundle.present();
+        let bundle_id = match const { I::OPTIONAL } {
+            0 => self.bundles.find(key),
+            _ => self.bundles.find_present(key, present),
+        };
+        let mut bundle_id = match bundle_id {
             Some(bundle_id) => bundle_id,
-            None => self.make_exchange::<R, I>()?,
+            None => self.make_exchange::<R, I>(present)?,
         };
         self.storage.flush()?;
         let from = self.storage.try_location(entity)?;
+        if const { I::REQUIRES } {
+            bundle_id = self.exchange_for_slot::<R>(bundle_id, entity.index())?;
+        }
         if self.bundles.find_edge(bundle_id, from.table, true).is_none() {
-            self.make_exchange_edge::<R>(bundle_id, from.table)?;
+            let mut removed = try_vec(R::LEN)?;
+            R::known_ids(&self.storage.components, &mut removed);
+            self.make_insert_edge(bundle_id, from.table, Some(&removed))?;
         }
         // SAFETY: the entity is at `from`, and the edge is one of that table that inserts this bundle.
         unsafe { self.insert_along(entity, from, EdgeKey::Cached { bundle_id, insert: true }, |ptr| bundle.write(ptr)) }
     }
 
-    /// Resolves the bundle of an exchange.
+    /// Resolves the bundle of an exchange, with some of its optional components.
     #[cold]
-    fn make_exchange<R: Bundle, I: Bundle>(&mut self) -> Result<usize, StructuralError> {
-        let (mut ids, mut removed) = (try_vec(I::LEN)?, try_vec(R::LEN)?);
+    fn make_exchange<R: Bundle, I: Bundle>(&mut self, present: u64) -> Result<usize, StructuralError> {
+        const { assert!(I::OPTIONAL <= 64, "a bundle has at most 64 optional members") };
+        let mut removed = try_vec(R::LEN)?;
         R::ids(&mut self.storage.components, &mut removed)?;
-        I::ids(&mut self.storage.components, &mut ids)?;
+        let ids = self.present_ids::<I>(present)?;
         bundle_info::signature(&removed, &self.storage.components)?;
-        self.storage.register_sparse(&removed)?;
-        self.bundle_of(TypeId::of::<Exchange<R, I>>(), ids)
+        self.storage.register_sparse(removed.iter())?;
+        let key = TypeId::of::<Exchange<R, I>>();
+        let key = if I::OPTIONAL == 0 { BundleKey::Type(key) } else { BundleKey::Present(key, present) };
+        self.bundle_of(key, ids)
     }
 
-    /// Creates the edge of an exchange from a table.
+    /// Returns the bundle of an exchange without the required sparse components that a slot has and that are not removed.
     #[cold]
-    fn make_exchange_edge<R: Bundle>(&mut self, bundle_id: usize, source: u32) -> Result<(), AllocError> {
+    fn exchange_for_slot<R: Bundle>(&mut self, bundle_id: usize, slot: u32) -> Result<usize, AllocError> {
         let mut removed = try_vec(R::LEN)?;
         R::known_ids(&self.storage.components, &mut removed);
-        let bundle_sparse = &self.bundles.get(bundle_id).sparse;
-        // A component that is both removed and inserted is overwritten.
-        let numbers = || {
-            removed.iter().filter_map(|id| self.storage.sparse.storage_id(*id)).filter(|id| !bundle_sparse.contains(id))
-        };
-        let mut sparse_removes = try_vec(numbers().count())?;
-        sparse_removes.extend(numbers());
-        let sparse_inserts = try_clone_slice(bundle_sparse)?;
-        let removed = Signature::try_of(removed)?;
-        let (present, bundle) =
-            (&self.storage.tables[source as usize].signature, &self.bundles.get(bundle_id).signature);
-        let goal = present.try_difference(&removed)?.try_merge(bundle)?;
-        let left = removed.try_merge(bundle)?;
-        let target = self.storage.table_of(&goal)?;
-        let columns = self.storage.bundle_columns(target, &self.bundles.get(bundle_id).ids)?;
-        let mut edge = self.storage.edge_between(source, target, &left, columns)?;
-        (edge.sparse_inserts, edge.sparse_removes) = (sparse_inserts.into(), sparse_removes.into());
-        self.bundles.add_edge(bundle_id, source, true, edge)
+        self.bundle_without(bundle_id, |world, storage_id| {
+            let storage = world.storage.sparse.get(storage_id);
+            storage.row(slot).is_some() && !removed.contains(&storage.id)
+        })
     }
 }

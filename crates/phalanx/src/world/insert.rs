@@ -2,7 +2,7 @@
 #![allow(unsafe_code)]
 
 use super::{Location, World};
-use crate::bundle::{Bundle, BundlePtr, VisitSingle};
+use crate::bundle::{Bundle, BundlePtr, Required, VisitSingle};
 use crate::bundle_info::EdgeKey;
 use crate::component::Component;
 use crate::error::{NoSuchEntity, StructuralError, require_alive};
@@ -43,7 +43,7 @@ impl World {
     /// On error the bundle is dropped, and nothing else changes.
     #[inline(always)]
     pub fn try_insert<B: Bundle>(&mut self, entity: Entity, bundle: B) -> Result<(), StructuralError> {
-        if const { B::LEN != 1 || B::SPARSE != 1 } {
+        if const { B::LEN != 1 || B::SPARSE != 1 || B::REQUIRES } {
             return self.insert_slow(entity, bundle);
         }
         let bundle = ManuallyDrop::new(bundle);
@@ -57,9 +57,12 @@ impl World {
     /// Inserts a bundle on the slow path.
     #[inline(never)]
     fn insert_slow<B: Bundle>(&mut self, entity: Entity, bundle: B) -> Result<(), StructuralError> {
-        let bundle_id = self.bundle_id::<B>()?;
+        let mut bundle_id = self.bundle_id_of(&bundle)?;
         self.storage.flush()?;
         let from = self.storage.try_location(entity)?;
+        if const { B::REQUIRES } {
+            bundle_id = self.bundle_for_slot(bundle_id, entity.index())?;
+        }
         self.edge(bundle_id, from.table, true)?;
         // SAFETY: the entity is at `from`, and the edge inserts the bundle.
         unsafe { self.insert_along(entity, from, EdgeKey::Cached { bundle_id, insert: true }, |ptr| bundle.write(ptr)) }
@@ -70,8 +73,8 @@ impl World {
     /// # Safety
     ///
     /// - The entity is alive and at `from`, and the edge is one of that table.
-    /// - Given a row of the target without values, `write` moves values into all of its components that do not come along, and
-    ///   into all sparse storages that get a value. If it panics, nothing has changed.
+    /// - Given a row of the target without values, `write` moves values into all of its components that do not come along and are
+    ///   not required ones of the edge, and into all sparse storages that get such a value. If it panics, nothing has changed.
     #[inline(always)]
     pub(crate) unsafe fn insert_along(
         &mut self,
@@ -83,7 +86,9 @@ impl World {
         let edge = edge.find(&self.bundles, from.table);
         let reserved = self.storage.reserve_move(entity.index(), from, edge)?;
         let tail = self.storage.tables[edge.target as usize].len;
-        write(self.storage.bundle_ptr(edge.target, edge.columns.as_ptr(), tail));
+        let ptr = self.storage.bundle_ptr(edge.target, edge.columns.as_ptr(), tail);
+        // SAFETY: the pointer is valid for the components of the edge: first for those of the bundle, then for required ones.
+        unsafe { Required::write_with(&edge.required, edge.columns.len(), ptr, write) };
         // SAFETY: the entity is at `from`, by the caller's contract; everything is reserved, and the values are written.
         unsafe { self.storage.move_row(reserved, entity, from, edge, &mut InPlace) };
         let outcome = dispatch_catch!(self);
@@ -91,6 +96,41 @@ impl World {
         unsafe { self.storage.drop_in_place(from.table, Some(&edge.displaced)) };
         outcome.finish(self);
         Ok(())
+    }
+
+    /// Moves an entity along an edge that overwrites one component, and returns the old value.
+    ///
+    /// # Safety
+    ///
+    /// The entity is alive and at `from`, and has the component. The edge is one of that table. It inserts the component, and
+    /// those required components that the entity lacks.
+    pub(super) unsafe fn replace_along<C: Component>(
+        &mut self,
+        entity: Entity,
+        from: Location,
+        edge: EdgeKey<'_>,
+        value: C,
+    ) -> Result<C, StructuralError> {
+        let columns = self.storage.bundle_columns(from.table, [self.storage.components.id::<C>()].iter())?;
+        let edge = edge.find(&self.bundles, from.table);
+        let reserved = self.storage.reserve_move(entity.index(), from, edge)?;
+        let tail = self.storage.tables[edge.target as usize].len;
+        let ptr = self.storage.bundle_ptr(edge.target, edge.columns.as_ptr(), tail);
+        // SAFETY: the pointer is valid for the components of the edge: first for this one, then for required ones. The entity is
+        // at `from`, by the caller's contract, and everything is reserved.
+        unsafe {
+            Required::write_with(&edge.required, edge.columns.len(), ptr, |ptr| value.write(ptr));
+            self.storage.move_row(reserved, entity, from, edge, &mut InPlace);
+        }
+        let outcome = dispatch_catch!(self);
+        let sparse = self.storage.sparse.displaced_ptrs();
+        self.storage.sparse.displaced_values.clear();
+        let (source, clock) = (&self.storage.tables[from.table as usize], &raw const self.storage.sparse.clock);
+        let (lanes, columns, row) = (source.lanes(), columns.as_ptr(), source.len as usize);
+        // SAFETY: the old value is the only one that was displaced. It was left in place, and is moved out once.
+        let old = unsafe { C::read(BundlePtr { lanes, columns, row, sparse, clock }) };
+        outcome.finish(self);
+        Ok(old)
     }
 }
 

@@ -1,5 +1,4 @@
 //! Inserts a bundle into each of many entities.
-#![allow(unsafe_code)]
 
 use super::World;
 use super::slot_batch::insert_each;
@@ -72,15 +71,15 @@ impl World {
             slots.push(entity);
             list.push(bundle);
         }
-        let bundle_id = self.bundle_id::<B>()?;
+        // A bundle that contains a component twice is refused, also if there are no entities.
+        self.full_bundle_id::<B>()?;
         self.storage.flush()?;
         for slot in &slots {
             self.storage.try_location(*slot)?;
         }
         // Dropped after everything else, also on error.
         let _overridden = try_keep_last(&mut slots, &mut list)?;
-        // SAFETY: the number is that of the bundle.
-        unsafe { insert_each(self, bundle_id, slots, list) }
+        insert_each(self, slots, list)
     }
 }
 

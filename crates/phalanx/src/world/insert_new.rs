@@ -1,13 +1,9 @@
 //! Inserts those components of a bundle that an entity does not have.
-#![allow(unsafe_code)]
 
-use super::{EntityMut, World};
-use crate::alloc::try_vec;
-use crate::bundle::Bundle;
+use super::{BundleBuilder, EntityMut, World};
+use crate::bundle::{AddComponent, Bundle};
+use crate::component::{Component, ComponentId};
 use crate::error::{StructuralError, infallible};
-use crate::mutation::stash::{DropStash, Stash};
-use crate::mutation::{InPlace, Reserved};
-use crate::signal::dispatch_catch;
 use phalanx_store::Entity;
 
 impl EntityMut<'_> {
@@ -57,62 +53,39 @@ impl EntityMut<'_> {
 }
 
 fn insert_new<B: Bundle>(world: &mut World, entity: Entity, bundle: B) -> Result<(), StructuralError> {
-    let bundle_id = world.bundle_id::<B>()?;
+    let bundle_id = world.bundle_id_of(&bundle)?;
     world.storage.flush()?;
-    let from = world.storage.try_location(entity)?;
-    let ids = &world.bundles.get(bundle_id).ids;
-    match ids.iter().filter(|id| world.storage.has(entity, **id)).count() {
-        0 => return world.try_insert(entity, bundle),
-        count if count == ids.len() => return Ok(()),
-        _ => {}
+    world.storage.try_location(entity)?;
+    let ids = world.bundles.get(bundle_id).ids.iter().filter(|id| **id != ComponentId::UNKNOWN);
+    let (count, present) =
+        ids.fold((0, 0), |(count, present), id| (count + 1, present + usize::from(world.storage.has(entity, *id))));
+    if present == 0 {
+        return world.try_insert(entity, bundle);
     }
-    let World { bundles, storage, .. } = &mut *world;
-    let info = bundles.get(bundle_id);
-    let (slot, present) = (entity.index(), &storage.tables[from.table as usize].signature);
-    let (goal, new) = (present.try_merge(&info.signature)?, info.signature.try_difference(present)?);
-    let target = storage.table_of(&goal)?;
-    let columns = storage.bundle_columns(target, &info.ids)?;
-    // All values of the entity come along. Those of the bundle that it has already are written like the others, and moved out
-    // before the commit.
-    let mut edge = storage.edge_between(from.table, target, &new, columns)?;
-    let mut sparse_inserts = try_vec(info.sparse.len())?;
-    sparse_inserts.extend(info.sparse.iter().filter(|number| storage.sparse.get(**number).row(slot).is_none()));
-    edge.sparse_inserts = sparse_inserts.into();
-    let mut unused = try_vec(info.ids.len())?;
-    let is_unused = |id: &&_| !new.has(**id);
-    unused.extend(
-        info.ids.iter().filter(is_unused).filter_map(|id| storage.tables[target as usize].column(*id).copied()),
-    );
-    let mut stash = Stash::default();
-    stash.begin();
-    stash.expect_row(storage, &unused)?;
-    stash.expect_present(storage, slot, &info.sparse)?;
-    stash.try_reserve()?;
-    storage.reserve_table(target, 1)?;
-    // Values may move even if this fails.
-    storage.restructured();
-    storage.sparse.try_reserve::<false>(slot, &info.sparse, &[])?;
-    storage.reserve_edge_entries(&edge)?;
-    let tail = storage.tables[target as usize].len;
-    // Values that are not used are dropped last.
-    let mut ending = DropStash::new(&mut stash);
-    // SAFETY: there is capacity for a row beyond the last and for a value in each sparse storage, to which the pointer leads, and
-    // no values are there. Those that the entity has already were expected by the stash, and are moved out. The others are those
-    // that the edge inserts, the entity is at `from`, and everything is reserved.
-    unsafe {
-        bundle.write(storage.bundle_ptr(target, edge.columns.as_ptr(), tail));
-        ending.stash().take(storage, &storage.tables[target as usize], tail, &unused);
-        for (at, &number) in info.sparse.iter().enumerate() {
-            let (sparse, written) = (storage.sparse.get(number), *storage.sparse.insert_ptrs().add(at));
-            if sparse.row(slot).is_some() {
-                ending.stash().take_unused(sparse, written.row as u32);
-            }
-        }
-        storage.move_row(Reserved::new(), entity, from, &edge, &mut InPlace);
+    // Dropped last, also on error.
+    let mut unused = BundleBuilder::new();
+    let mut new = BundleBuilder::new();
+    let bytes = size_of::<B>() + B::LEN * align_of::<B>();
+    unused.try_reserve(present, bytes)?;
+    new.try_reserve(count - present, bytes)?;
+    bundle.add_to(&mut Missing { world, entity, new: &mut new, unused: &mut unused });
+    match new.is_empty() {
+        true => Ok(()),
+        false => new.try_insert(world, entity),
     }
-    let outcome = dispatch_catch!(world);
-    ending.run();
-    drop(ending);
-    outcome.finish(world);
-    Ok(())
+}
+
+/// Receives the components of a bundle: those that an entity does not have, and the others.
+struct Missing<'a> {
+    world: &'a World,
+    entity: Entity,
+    new: &'a mut BundleBuilder,
+    unused: &'a mut BundleBuilder,
+}
+
+impl AddComponent for Missing<'_> {
+    fn add_component<C: Component>(&mut self, component: C) {
+        let list = if self.world.has::<C>(self.entity) { &mut *self.unused } else { &mut *self.new };
+        list.add(component);
+    }
 }

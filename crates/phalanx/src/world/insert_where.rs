@@ -7,7 +7,7 @@
 //! table has given up, until they are dropped.
 //!
 //! A bundle with sparse components is inserted or removed slot by slot, like a segment of commands. So is any bundle if the filter
-//! tests sparse components.
+//! tests sparse components. A bundle with optional or required components is inserted so, too.
 #![allow(unsafe_code)]
 
 use super::slot_batch::{insert_each, remove_each};
@@ -62,9 +62,10 @@ impl World {
     ///
     /// On error the bundle is dropped, and nothing else changes.
     pub fn try_insert_where<F: QueryFilter, B: Bundle + Clone>(&mut self, bundle: B) -> Result<usize, StructuralError> {
-        let bundle_id = self.bundle_id::<B>()?;
         self.storage.flush()?;
-        if B::SPARSE > 0 || !F::IS_ARCHETYPAL || !self.storage.allows_bulk() {
+        if B::SPARSE > 0 || B::OPTIONAL > 0 || B::REQUIRES || !F::IS_ARCHETYPAL || !self.storage.allows_bulk() {
+            // A bundle that contains a component twice is refused, also if no entity passes.
+            self.bundle_id_of(&bundle)?;
             let slots = passing_slots::<F>(self)?;
             let mut fresh = try_vec::<B>(slots.len())?;
             fresh.extend((1..slots.len()).map(|_| bundle.clone()));
@@ -72,9 +73,9 @@ impl World {
                 fresh.push(bundle);
             }
             let count = slots.len();
-            // SAFETY: the number is that of the bundle.
-            return unsafe { insert_each(self, bundle_id, slots, fresh) }.map(|()| count);
+            return insert_each(self, slots, fresh).map(|()| count);
         }
+        let bundle_id = self.full_bundle_id::<B>()?;
         let (sources, count) = passing_tables::<F>(self)?;
         if count == 0 {
             return Ok(0);
@@ -153,7 +154,7 @@ impl World {
     ///
     /// On error nothing has changed.
     pub fn try_remove_where<F: QueryFilter, B: Bundle>(&mut self) -> Result<usize, StructuralError> {
-        let bundle_id = self.bundle_id::<B>()?;
+        let bundle_id = self.full_bundle_id::<B>()?;
         self.storage.flush()?;
         if B::SPARSE > 0 || !F::IS_ARCHETYPAL || !self.storage.allows_bulk() {
             let slots = passing_slots::<F>(self)?;

@@ -29,6 +29,7 @@ mod entity_mut;
 mod entity_ref;
 mod entry;
 mod exchange;
+mod free_entities;
 mod get;
 mod insert;
 mod insert_batch;
@@ -43,6 +44,7 @@ mod remove;
 mod replace;
 mod resolve_bundle;
 mod resource;
+mod resource_id;
 mod resources_mut;
 mod row_id;
 mod row_mut;
@@ -76,6 +78,8 @@ pub use row_mut::RowMut;
 pub use row_ref::RowRef;
 pub use spawner::Spawner;
 pub(crate) use transfer::Transfer;
+#[cfg(feature = "snapshot")]
+pub(crate) use transfer::{adopt_label, adopt_sparse};
 
 use crate::alloc::unwrap_alloc;
 use crate::bundle_info::BundleInfos;

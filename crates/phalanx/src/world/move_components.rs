@@ -94,25 +94,26 @@ impl EntityMut<'_> {
 }
 
 fn move_components<B: Bundle>(world: &mut World, from: Entity, to: Entity) -> Result<(), StructuralError> {
-    let bundle_id = world.bundle_id::<B>()?;
     world.storage.flush()?;
     world.storage.try_location(to)?;
+    let bundle_id = bundle_id_in::<B>(world, from)?;
     let originals = try_find_values(world, from, bundle_id)?;
     if from == to {
         return Ok(());
     }
+    let inserted = world.bundle_for_slot(bundle_id, to.index())?;
     let mut moved: MovedValues = try_vec(originals.len())?;
     let mut stash = Stash::default();
-    reserve_each(world, bundle_id, [(to, true), (from, false)].into_iter(), &mut stash)?;
+    reserve_each(world, [(to, inserted, true), (from, bundle_id, false)].into_iter(), &mut stash)?;
     world.storage.begin_linked_entries();
     let mut ending = DropStash::new(&mut stash);
     let World { bundles, storage, .. } = &mut *world;
     let at = storage.try_location(to)?;
-    let edge = bundles.edge(bundle_id, at.table, true);
+    let edge = bundles.edge(inserted, at.table, true);
     // SAFETY: the entity is at `at`, its edge for this bundle exists, and everything is reserved. The values are copied to the
     // columns of the bundle, in its order, and count as moved out by the next commit.
     unsafe {
-        let copy = |ptr| originals.iter().enumerate().for_each(|(number, value)| value.copy(number, ptr));
+        let copy = |ptr| originals.iter().for_each(|value| value.copy(ptr));
         storage.move_row_with(Reserved::new(), to, at, edge, copy, ending.stash());
     }
     moved.extend(originals.iter().filter_map(|value| Some((value.id, storage.value_ptr(to, value.id)?))));
@@ -128,13 +129,14 @@ fn move_components<B: Bundle>(world: &mut World, from: Entity, to: Entity) -> Re
 }
 
 fn clone_components<B: Bundle>(world: &mut World, from: Entity, to: Entity) -> Result<(), StructuralError> {
-    let bundle_id = world.bundle_id::<B>()?;
     world.storage.flush()?;
     let at = world.storage.try_location(to)?;
+    let bundle_id = bundle_id_in::<B>(world, from)?;
     let originals = try_find_values(world, from, bundle_id)?;
     if let Some(value) = originals.iter().find(|value| value.clone.is_none()) {
         return Err(StructuralError::NotClone { component: world.storage.components.info(value.id).name() });
     }
+    let bundle_id = world.bundle_for_slot(bundle_id, to.index())?;
     world.edge(bundle_id, at.table, true)?;
     let edge = EdgeKey::Cached { bundle_id, insert: true };
     // SAFETY: the entity is at `at`, and the edge inserts the bundle, all of whose components are cloned. The originals do not
@@ -142,14 +144,28 @@ fn clone_components<B: Bundle>(world: &mut World, from: Entity, to: Entity) -> R
     unsafe { world.insert_along(to, at, edge, |ptr| clone_values(&originals, ptr)) }
 }
 
-/// Returns the values of an entity for the components of a bundle, in its order.
+/// Returns the number of a bundle with those of its optional components that an entity has.
+fn bundle_id_in<B: Bundle>(world: &mut World, entity: Entity) -> Result<usize, StructuralError> {
+    let all = world.full_bundle_id::<B>()?;
+    if B::OPTIONAL == 0 {
+        return Ok(all);
+    }
+    let (ids, mut present, mut bit) = (&world.bundles.get(all).ids, 0, 1);
+    B::optional(0, &mut |at| {
+        present |= if world.storage.has(entity, ids[at]) { bit } else { 0 };
+        bit <<= 1;
+    });
+    world.bundle_id_with::<B>(present)
+}
+
+/// Returns the values of an entity for the components of a bundle, in its order, without optional ones that are not there.
 fn try_find_values(world: &World, entity: Entity, bundle_id: usize) -> Result<Vec<Original>, StructuralError> {
     let (storage, ids) = (&world.storage, &world.bundles.get(bundle_id).ids);
     let mut originals = try_vec(ids.len())?;
-    for id in ids {
+    for (number, id) in ids.iter().enumerate().filter(|(_, id)| **id != ComponentId::UNKNOWN) {
         let info = storage.components.info(*id);
         let missing = || StructuralError::Missing { entity, component: info.name() };
-        originals.push(Original::find(storage, entity, *id, info).ok_or_else(missing)?);
+        originals.push(Original::find(storage, entity, (number, *id), info).ok_or_else(missing)?);
     }
     Ok(originals)
 }
@@ -157,6 +173,8 @@ fn try_find_values(world: &World, entity: Entity, bundle_id: usize) -> Result<Ve
 /// A value of an entity that is copied or cloned to another one.
 struct Original {
     id: ComponentId,
+    /// The number of the component in the bundle.
+    number: usize,
     kind: Kind,
     /// The first lane of the component, and the row of the value. A lane does not move as long as its storage exists; its rows
     /// do when it grows.
@@ -170,47 +188,53 @@ struct Original {
 }
 
 impl Original {
-    fn find(storage: &Storage, entity: Entity, id: ComponentId, info: &ComponentInfo) -> Option<Original> {
+    /// Returns the value of an entity for a component, given its number in the bundle and its id.
+    fn find(
+        storage: &Storage,
+        entity: Entity,
+        (number, id): (usize, ComponentId),
+        info: &ComponentInfo,
+    ) -> Option<Original> {
         let Some(ValuePtr::Lanes(lanes, row)) = storage.value_ptr(entity, id) else { return None };
         let (kind, track, clone, drop) = (info.kind, info.track, info.clone, info.drop);
-        Some(Original { id, kind, lanes, row, value_lanes: info.value_lanes(), track, clone, drop })
+        Some(Original { id, number, kind, lanes, row, value_lanes: info.value_lanes(), track, clone, drop })
     }
 
-    /// Copies the value to a row without a value, as one that is added now. `number` is that of the component in the bundle.
+    /// Copies the value to a row without a value, as one that is added now.
     ///
     /// # Safety
     ///
     /// - The value is where it was found.
     /// - The pointer is valid for a bundle of which this component is the one with this number, and no value is there.
-    unsafe fn copy(&self, number: usize, ptr: BundlePtr) {
+    unsafe fn copy(&self, ptr: BundlePtr) {
         // SAFETY: the lanes are those of the component in both places, the one row is in use and the other within the capacity,
         // by the caller's contract.
         unsafe {
-            let (to, row) = ptr.lane(number, self.kind);
+            let (to, row) = ptr.lane(self.number, self.kind);
             for lane in 0..self.value_lanes {
                 let (from, to) = (&*self.lanes.add(lane), &*to.add(lane));
                 copy_row(row_ptr(from, self.row), row_ptr(to, row as u32), from.row_size());
             }
-            self.set_ticks(number, ptr);
+            self.set_ticks(ptr);
         }
     }
 
-    /// Clones the value to a row without a value, as one that is added now. `number` is that of the component in the bundle.
+    /// Clones the value to a row without a value, as one that is added now.
     ///
     /// # Safety
     ///
     /// As for [`copy`](Original::copy). The component can be cloned.
-    unsafe fn clone(&self, number: usize, ptr: BundlePtr) {
+    unsafe fn clone(&self, ptr: BundlePtr) {
         // SAFETY: a value that is cloned by a function is in one lane, or has no size and any aligned address. The rest is the
         // caller's contract.
         unsafe {
             match self.clone {
                 Some(Cloning::Value(clone)) => {
                     let from = if self.value_lanes > 0 { row_ptr(&*self.lanes, self.row) } else { DANGLING };
-                    clone(from, self.address(number, ptr));
-                    self.set_ticks(number, ptr);
+                    clone(from, self.address(ptr));
+                    self.set_ticks(ptr);
                 }
-                _ => self.copy(number, ptr),
+                _ => self.copy(ptr),
             }
         }
     }
@@ -220,13 +244,13 @@ impl Original {
     /// # Safety
     ///
     /// The pointer is valid for a bundle of which this component is the one with this number.
-    unsafe fn address(&self, number: usize, ptr: BundlePtr) -> *mut u8 {
+    unsafe fn address(&self, ptr: BundlePtr) -> *mut u8 {
         if self.value_lanes == 0 {
             return DANGLING;
         }
         // SAFETY: the pointer leads to the lanes of the component, by the caller's contract.
         unsafe {
-            let (lane, row) = ptr.lane(number, self.kind);
+            let (lane, row) = ptr.lane(self.number, self.kind);
             row_ptr(&*lane, row as u32)
         }
     }
@@ -236,11 +260,11 @@ impl Original {
     /// # Safety
     ///
     /// The pointer is valid for a bundle of which this component is the one with this number.
-    unsafe fn set_ticks(&self, number: usize, ptr: BundlePtr) {
+    unsafe fn set_ticks(&self, ptr: BundlePtr) {
         // SAFETY: the pointer leads to the lanes of the component, the last of which has its ticks, and to the clock, by the
         // caller's contract.
         unsafe {
-            let (lanes, row) = ptr.lane(number, self.kind);
+            let (lanes, row) = ptr.lane(self.number, self.kind);
             match self.track {
                 Track::None => {}
                 Track::Column => set_column_tick(&*lanes.add(self.value_lanes), (*ptr.clock).now()),
@@ -264,16 +288,16 @@ const DANGLING: *mut u8 = core::ptr::without_provenance_mut(ALIGNED_FOR_ALL.get(
 /// - The pointer is valid for their components, in their order, and no values are there.
 unsafe fn clone_values(originals: &[Original], ptr: BundlePtr) {
     let mut made = DropGuard::new(0, |made| {
-        for (number, value) in originals.iter().enumerate().take(*made) {
+        for value in originals.iter().take(*made) {
             if let Some(drop) = value.drop {
                 // SAFETY: the clone was written there, and has no owner.
-                unsafe { drop(value.address(number, ptr)) };
+                unsafe { drop(value.address(ptr)) };
             }
         }
     });
-    for (number, value) in originals.iter().enumerate() {
+    for value in originals {
         // SAFETY: the caller's contract is that of each value.
-        unsafe { value.clone(number, ptr) };
+        unsafe { value.clone(ptr) };
         made.state += 1;
     }
     made.dismiss();

@@ -4,7 +4,7 @@
 use super::{Location, World};
 use crate::bundle::{Bundle, BundlePtr, VisitSingle};
 use crate::bundle_info::EdgeKey;
-use crate::component::Component;
+use crate::component::{Component, ComponentId};
 use crate::error::{NoSuchEntity, StructuralError, require_alive};
 use crate::mutation::InPlace;
 use crate::signal::dispatch_catch;
@@ -51,7 +51,7 @@ impl World {
     /// Removes a bundle on the slow path.
     #[inline(never)]
     fn remove_slow<B: Bundle>(&mut self, entity: Entity) -> Result<bool, StructuralError> {
-        let bundle_id = self.bundle_id::<B>()?;
+        let bundle_id = self.full_bundle_id::<B>()?;
         self.storage.flush()?;
         let from = self.storage.try_location(entity)?;
         self.edge(bundle_id, from.table, false)?;
@@ -110,11 +110,19 @@ impl World {
     ///
     /// On error nothing has changed.
     pub fn take<B: Bundle>(&mut self, entity: Entity) -> Result<B, StructuralError> {
-        let bundle_id = self.bundle_id::<B>()?;
+        let mut bundle_id = self.full_bundle_id::<B>()?;
         self.storage.flush()?;
         let from = self.storage.try_location(entity)?;
-        let ids = &self.bundles.get(bundle_id).ids;
-        if let Some(id) = ids.iter().find(|id| !self.storage.has(entity, **id)) {
+        if const { B::OPTIONAL > 0 } {
+            let (mut present, mut bit, ids) = (0, 1_u64, &self.bundles.get(bundle_id).ids);
+            B::optional(0, &mut |at| {
+                present |= if self.storage.has(entity, ids[at]) { bit } else { 0 };
+                bit <<= 1;
+            });
+            bundle_id = self.bundle_id_with::<B>(present)?;
+        }
+        let mut ids = self.bundles.get(bundle_id).ids.iter().filter(|id| **id != ComponentId::UNKNOWN);
+        if let Some(id) = ids.find(|id| !self.storage.has(entity, **id)) {
             return Err(StructuralError::Missing { entity, component: self.storage.components.info(*id).name() });
         }
         self.edge(bundle_id, from.table, false)?;

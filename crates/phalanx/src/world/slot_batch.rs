@@ -14,22 +14,24 @@ use crate::sparse::SparseInserts;
 use phalanx_store::{AllocError, Entity};
 
 /// Inserts bundles into live slots that differ, one by one.
-///
-/// # Safety
-///
-/// The number is that of the bundle.
-pub(super) unsafe fn insert_each<B: Bundle>(
+pub(super) fn insert_each<B: Bundle>(
     world: &mut World,
-    bundle_id: usize,
     slots: Vec<Entity>,
     bundles: Vec<B>,
 ) -> Result<(), StructuralError> {
     let mut stash = Stash::default();
-    reserve_each(world, bundle_id, slots.iter().map(|slot| (*slot, true)), &mut stash)?;
+    // Bundles of one type may have different optional components, and slots may lack different required ones.
+    let mut bundle_ids = try_vec(slots.len())?;
+    for (slot, bundle) in slots.iter().zip(&bundles) {
+        let bundle_id = world.bundle_id_of(bundle)?;
+        bundle_ids.push(world.bundle_for_slot(bundle_id, slot.index())?);
+    }
+    let moves = slots.iter().zip(&bundle_ids).map(|(slot, bundle_id)| (*slot, *bundle_id, true));
+    reserve_each(world, moves, &mut stash)?;
     world.storage.begin_linked_entries();
-    // Displaced values are dropped also if splitting a value panics.
+    // Displaced values are dropped also if splitting a value panics, or creating a required one.
     let mut ending = DropStash::new(&mut stash);
-    for (slot, bundle) in slots.into_iter().zip(bundles) {
+    for ((slot, bundle), bundle_id) in slots.into_iter().zip(bundles).zip(bundle_ids) {
         let from = world.storage.try_location(slot)?;
         let edge = world.bundles.edge(bundle_id, from.table, true);
         // SAFETY: the slot is at `from`, its edge for this bundle exists, and everything is reserved.
@@ -45,7 +47,7 @@ pub(super) unsafe fn insert_each<B: Bundle>(
 /// Removes a bundle from live slots that differ, one by one. Returns the number of slots that had any of its components.
 pub(super) fn remove_each(world: &mut World, bundle_id: usize, slots: Vec<Entity>) -> Result<usize, StructuralError> {
     let (mut stash, mut count) = (Stash::default(), 0);
-    reserve_each(world, bundle_id, slots.iter().map(|slot| (*slot, false)), &mut stash)?;
+    reserve_each(world, slots.iter().map(|slot| (*slot, bundle_id, false)), &mut stash)?;
     world.storage.begin_linked_entries();
     for slot in slots {
         let from = world.storage.try_location(slot)?;
@@ -69,15 +71,14 @@ pub(super) fn finish_each(world: &mut World, mut ending: DropStash<'_>) {
     apply_deferred(world);
 }
 
-/// Reserves everything that moving these slots along the edges of a bundle needs. With `true` the bundle is inserted into a slot,
+/// Reserves everything that moving slots along the edges of bundles needs. With `true` the bundle is inserted into the slot,
 /// otherwise removed from it.
 pub(super) fn reserve_each(
     world: &mut World,
-    bundle_id: usize,
-    slots: impl Iterator<Item = (Entity, bool)> + Clone,
+    moves: impl Iterator<Item = (Entity, usize, bool)> + Clone,
     stash: &mut Stash,
 ) -> Result<(), StructuralError> {
-    for (slot, insert) in slots.clone() {
+    for (slot, bundle_id, insert) in moves.clone() {
         world.edge(bundle_id, world.storage.try_location(slot)?.table, insert)?;
     }
     stash.begin();
@@ -85,7 +86,7 @@ pub(super) fn reserve_each(
     let mut entries = 0;
     let (mut sparse_inserts, mut needs) = (SparseInserts::new(), try_vec::<(u32, u32)>(storage.tables.len())?);
     needs.resize(storage.tables.len(), (0, 0));
-    for (slot, insert) in slots {
+    for (slot, bundle_id, insert) in moves {
         let source = storage.try_location(slot)?.table;
         let edge = bundles.edge(bundle_id, source, insert);
         storage.expect_move(slot.index(), edge, &mut sparse_inserts, stash)?;

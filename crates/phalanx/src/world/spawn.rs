@@ -2,7 +2,7 @@
 #![allow(unsafe_code)]
 
 use super::World;
-use crate::bundle::Bundle;
+use crate::bundle::{Bundle, BundlePtr, Required};
 use crate::bundle_info::BundleInfo;
 use crate::error::{StructuralError, infallible};
 use crate::storage::Storage;
@@ -31,7 +31,7 @@ impl World {
     /// On error the bundle is dropped, and nothing else changes.
     #[inline(always)]
     pub fn try_spawn<B: Bundle>(&mut self, bundle: B) -> Result<Entity, StructuralError> {
-        let bundle_id = self.bundle_id::<B>()?;
+        let bundle_id = self.bundle_id_of(&bundle)?;
         // SAFETY: the bundle was resolved in this world.
         let entity = unsafe { self.storage.spawn(self.bundles.get(bundle_id), bundle)? };
         self.dispatch();
@@ -47,7 +47,7 @@ impl World {
         entries: usize,
         then: impl FnOnce(&mut Storage, Entity),
     ) -> Result<Entity, StructuralError> {
-        let bundle_id = self.bundle_id::<B>()?;
+        let bundle_id = self.bundle_id_of(&bundle)?;
         let info = self.bundles.get(bundle_id);
         if self.storage.journal.is_active() {
             self.storage.reserve_entries(self.storage.entries_of(info.table) + entries)?;
@@ -84,14 +84,57 @@ impl Storage {
     /// The info is that of `B` in this storage.
     #[inline(always)]
     pub(super) unsafe fn spawn<B: Bundle>(&mut self, info: &BundleInfo, bundle: B) -> Result<Entity, AllocError> {
-        let reserved = self.reserve_spawn::<B>(info)?;
-        let tail = self.tables[info.table as usize].len;
-        // SAFETY: capacity for the row, the slot and the sparse values is reserved, and the info is that of the bundle, by the
-        // caller's contract. Splitting a soa value is code of its type, which may panic: so the slot is allocated when the row
-        // is written.
+        // SAFETY: the info is that of the bundle, by the caller's contract, which is moved to where it goes.
         unsafe {
-            bundle.write(self.bundle_ptr(info.table, info.columns.as_ptr(), tail));
-            Ok(self.spawn_row::<true>(reserved, info.table, if B::SPARSE > 0 { &info.sparse } else { &[] }))
+            match const { (B::REQUIRES || B::OPTIONAL > 0, B::SPARSE > 0) } {
+                (true, _) => self.spawn_with_required(info, |ptr| bundle.write(ptr)),
+                (false, true) => self.spawn_with::<true>(info, |ptr| bundle.write(ptr)),
+                (false, false) => self.spawn_with::<false>(info, |ptr| bundle.write(ptr)),
+            }
         }
+    }
+
+    /// Spawns an entity with the components of a bundle, and those that it requires.
+    ///
+    /// # Safety
+    ///
+    /// The info is one of this storage. Given a row without values and its columns, `write` moves in the values of its bundle. If
+    /// it panics, it has dropped them.
+    #[inline]
+    pub(super) unsafe fn spawn_with_required(
+        &mut self,
+        info: &BundleInfo,
+        write: impl FnOnce(BundlePtr),
+    ) -> Result<Entity, AllocError> {
+        // SAFETY: the pointer is valid for the components of the info: first for those of the bundle, by the caller's contract,
+        // then for those that it requires.
+        let write = |ptr| unsafe { Required::write_with(&info.required, info.columns.len(), ptr, write) };
+        // SAFETY: the values of all components of the info are moved in, by the caller's contract and as above.
+        unsafe {
+            match info.sparse.is_empty() {
+                true => self.spawn_with::<false>(info, write),
+                false => self.spawn_with::<true>(info, write),
+            }
+        }
+    }
+
+    /// Spawns an entity, whose components `write` moves in. `SPARSE` says whether any of them is sparse.
+    ///
+    /// # Safety
+    ///
+    /// The info is one of this storage. Given a row without values and its columns, `write` moves in the values of all of its
+    /// components. If it panics, it has dropped them.
+    #[inline(always)]
+    unsafe fn spawn_with<const SPARSE: bool>(
+        &mut self,
+        info: &BundleInfo,
+        write: impl FnOnce(BundlePtr),
+    ) -> Result<Entity, AllocError> {
+        let reserved = self.reserve_spawn::<SPARSE>(info)?;
+        let tail = self.tables[info.table as usize].len;
+        write(self.bundle_ptr(info.table, info.columns.as_ptr(), tail));
+        // SAFETY: capacity for the row, the slot and the sparse values is reserved, and the values are written. Splitting a soa
+        // value and creating a required one is user code, which may panic: so the slot is allocated when the row is written.
+        Ok(unsafe { self.spawn_row::<true>(reserved, info.table, if SPARSE { &info.sparse } else { &[] }) })
     }
 }

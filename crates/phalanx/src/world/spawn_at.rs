@@ -2,7 +2,7 @@
 #![allow(unsafe_code)]
 
 use super::World;
-use crate::bundle::{Bundle, BundleGuard};
+use crate::bundle::{Bundle, BundleGuard, Required};
 use crate::error::StructuralError;
 use crate::mutation::Reserved;
 use phalanx_store::{AllocError, Entity};
@@ -38,7 +38,7 @@ impl World {
     ///
     /// On error the bundle is dropped, and nothing else changes.
     pub fn spawn_at<B: Bundle>(&mut self, entity: Entity, bundle: B) -> Result<(), StructuralError> {
-        let bundle_id = self.bundle_id::<B>()?;
+        let bundle_id = self.bundle_id_of(&bundle)?;
         self.storage.flush()?;
         if let Ok(location) = self.storage.try_location(entity) {
             let has_none = self.storage.sparse.storages_of(entity.index()).next().is_none();
@@ -68,19 +68,22 @@ impl World {
         self.storage.sparse.try_reserve::<false>(entity.index(), &info.sparse, &[])?;
         let row = self.storage.tables[table as usize].len;
         let ptr = self.storage.bundle_ptr(table, info.columns.as_ptr(), row);
-        // Splitting a value may be user code: it is done before anything is committed.
-        // SAFETY: capacity is reserved for the row and the sparse values, and the columns are the bundle's in its table.
-        let written = unsafe {
+        // Splitting a value and creating a required one may be user code: it is done before anything is committed.
+        // SAFETY: capacity is reserved for the row and the sparse values. The columns are the bundle's in its table, then those of
+        // the components that it requires.
+        let (required, written) = unsafe {
+            let required = Required::write_all(&info.required, ptr.skip(B::LEN));
             bundle.write(ptr);
-            BundleGuard::<B>::new(ptr)
+            (required, BundleGuard::<B>::new(ptr))
         };
         let claimed = self.storage.entities.try_claim(entity);
         if claimed != Ok(true) {
-            drop(written);
+            drop((written, required));
             claimed?;
             return Err(StructuralError::SlotOccupied { entity, by: None });
         }
         written.release();
+        required.release();
         // SAFETY: everything is reserved. The slot was claimed just now; the row is written, and so are its sparse values.
         unsafe { self.storage.spawn_row_of::<true>(Reserved::new(), entity, table, &info.sparse) };
         self.dispatch();

@@ -3,7 +3,7 @@
 
 use super::World;
 use crate::alloc::unwrap_alloc;
-use crate::bundle::{Bundle, BundlePtr};
+use crate::bundle::{Bundle, BundlePtr, Required};
 use crate::error::infallible;
 use crate::mutation::Reserved;
 use phalanx_store::Entity;
@@ -21,10 +21,15 @@ impl World {
     #[track_caller]
     pub fn spawn_batch<B: Bundle>(&mut self, bundles: impl IntoIterator<Item = B>) -> Vec<Entity> {
         let bundles = bundles.into_iter();
-        if B::SPARSE > 0 || !self.storage.allows_bulk() {
+        if B::SPARSE > 0 || B::OPTIONAL > 0 || !self.storage.allows_bulk() {
             return spawn_each(self, bundles);
         }
-        let bundle_id = infallible(self.bundle_id::<B>());
+        let bundle_id = infallible(self.full_bundle_id::<B>());
+        let info = self.bundles.get(bundle_id);
+        if !info.sparse.is_empty() {
+            return spawn_each(self, bundles);
+        }
+        let required = info.required.to_vec();
         // The hint may be wrong, so a failure is ignored here: each row is checked again.
         let hint = bundles.size_hint().0.min(1 << 16);
         let _ = self.storage.reserve_spawns(self.bundles.get(bundle_id).table, hint as u32);
@@ -37,8 +42,15 @@ impl World {
             if batch.row == batch.end {
                 ptr = batch.grow();
             }
-            // SAFETY: the row is beyond the last and within the capacity; the columns are the bundle's in its table.
-            unsafe { bundle.write(BundlePtr { row: batch.row as usize, ..ptr }) };
+            let to = BundlePtr { row: batch.row as usize, ..ptr };
+            // SAFETY: the row is beyond the last and within the capacity. The columns are the bundle's in its table, then those
+            // of the components that it requires.
+            unsafe {
+                match const { B::REQUIRES } {
+                    true => Required::write_with(&required, B::LEN + required.len(), to, |to| bundle.write(to)),
+                    false => bundle.write(to),
+                }
+            };
             batch.row += 1;
         });
         drop(batch);

@@ -29,7 +29,7 @@ impl World {
     /// If the bundle contains a component twice.
     #[track_caller]
     pub fn spawner<B: Bundle>(&mut self) -> Spawner<'_, B> {
-        let bundle_id = infallible(self.bundle_id::<B>());
+        let bundle_id = infallible(self.full_bundle_id::<B>());
         Spawner { id: self.id(), world: self, bundle_id, bundle: PhantomData }
     }
 }
@@ -53,6 +53,9 @@ impl<B: Bundle> Spawner<'_, B> {
     #[inline]
     #[track_caller]
     pub fn spawn(&mut self, bundle: B) -> Entity {
+        if const { B::OPTIONAL > 0 } {
+            return self.world.spawn(bundle);
+        }
         // The same comparison that finding the bundle makes.
         if self.bundle_id >= self.world.bundles.len() {
             self.resolve();
@@ -85,7 +88,7 @@ impl<B: Bundle> Spawner<'_, B> {
     #[cold]
     #[inline(never)]
     fn resolve(&mut self) {
-        self.bundle_id = infallible(self.world.bundle_id::<B>());
+        self.bundle_id = infallible(self.world.full_bundle_id::<B>());
         self.id = self.world.id();
     }
 

@@ -461,13 +461,13 @@ fn passage(from: &Storage, to: &mut Storage, source: u32) -> Result<Passage, Str
 }
 
 /// Returns the number of a sparse storage in the other storage, where it is created if there is none.
-fn adopt_sparse(from: &Storage, to: &mut Storage, number: u32) -> Result<u32, AllocError> {
+pub(crate) fn adopt_sparse(from: &Storage, to: &mut Storage, number: u32) -> Result<u32, AllocError> {
     let id = to.components.adopt(from.components.info(from.sparse.get(number).id))?;
     to.sparse.try_register(id, &to.components)
 }
 
 /// Returns a label in the other storage, where its component is registered if it is not known.
-fn adopt_label(from: &Storage, to: &mut Storage, label: Label) -> Result<Label, AllocError> {
+pub(crate) fn adopt_label(from: &Storage, to: &mut Storage, label: Label) -> Result<Label, AllocError> {
     Ok(match label.component() {
         Some(id) => label.with_component(to.components.adopt(from.components.info(id))?),
         None => label,
@@ -486,6 +486,29 @@ impl Storage {
             // SAFETY: the lane is the component's, the row is in use, and the storage is borrowed exclusively.
             unsafe { visit(storage.values().lane(), row as usize, &mut change) };
         }
+    }
+
+    /// Changes the entities in all values to what they have become.
+    #[cfg(feature = "snapshot")]
+    pub(crate) fn map_all_entities(&mut self, map: &EntityMap) {
+        for table in 0..self.tables.len() as u32 {
+            self.map_entities(map, table, 0..self.tables[table as usize].len);
+        }
+        for storage in self.sparse.iter().filter(|storage| storage.relation.is_none()) {
+            let Some(visit) = self.components.info(storage.id).visit else { continue };
+            for (_, row) in storage.slots_and_rows() {
+                let mut change = |entity: &mut Entity| *entity = map.get(*entity).unwrap_or(*entity);
+                // SAFETY: the lane is the component's, the row is in use, and the storage is borrowed exclusively.
+                unsafe { visit(storage.values().lane(), row as usize, &mut change) };
+            }
+        }
+    }
+
+    /// Gives up all values without dropping them. The storage is not used afterwards.
+    #[cfg(feature = "snapshot")]
+    pub(crate) fn forget_values(&mut self) {
+        self.sparse.clear_moved_out();
+        self.tables.iter_mut().for_each(|table| table.len = 0);
     }
 
     /// Changes the entities in the components of rows that have arrived to what they have become.

@@ -6,8 +6,8 @@
 //! too, a panic of a destructor or of a listener means that the operation stands.
 
 use super::kinds::{
-    Heard, KINDS, ListenerPanicked, NAMES, PILES, Pile, add, keep, listen, prepare, read, read_row, register, replace,
-    retain,
+    ConstructorPanicked, Heard, KINDS, ListenerPanicked, NAMES, PILES, Pile, REQUIRED, add, arm_constructors, keep,
+    listen, prepare, read, read_row, register, replace, requires, retain,
 };
 use super::squads::{CULLS, SEARCHES, SQUADS, removal, reorder};
 use phalanx::store::Entity;
@@ -47,7 +47,15 @@ impl<'a> Input<'a> {
 type Bag = [Option<u32>; KINDS];
 
 fn give(bag: &mut Bag, pile: &Pile, key: u32) {
-    pile.kinds.iter().for_each(|kind| bag[*kind] = Some(keep(*kind, key)));
+    give_kinds(bag, pile.given(key), key);
+}
+
+fn give_kinds(bag: &mut Bag, kinds: impl Iterator<Item = usize>, key: u32) {
+    let kinds: Vec<usize> = kinds.collect();
+    kinds.iter().for_each(|kind| bag[*kind] = Some(keep(*kind, key)));
+    for required in kinds.iter().flat_map(|kind| requires(*kind)) {
+        bag[*required] = bag[*required].or(Some(keep(*required, REQUIRED)));
+    }
 }
 
 fn rob(bag: &mut Bag, kinds: &[usize]) -> bool {
@@ -104,6 +112,10 @@ pub(crate) struct Engine<'t> {
     matched: Vec<BTreeSet<Key>>,
     /// A listener has panicked: not everything was heard.
     deaf: bool,
+    /// Used again and again.
+    builder: BundleBuilder,
+    /// Whether functions that make required values may panic. The commands before the one that calls them stand then.
+    constructors_panic: bool,
 }
 
 impl<'t> Engine<'t> {
@@ -120,7 +132,18 @@ impl<'t> Engine<'t> {
             ways.enumerate().for_each(|(number, ways)| (ways.observe)(&mut world, number, heard));
         }
         let (model, matched) = (Model::default(), vec![BTreeSet::new(); SEARCHES.len() * 3]);
-        Engine { world, model, tally, all: Vec::new(), key: 1, heard, matched, deaf: false }
+        Engine {
+            world,
+            model,
+            tally,
+            all: Vec::new(),
+            key: 1,
+            heard,
+            matched,
+            deaf: false,
+            builder: BundleBuilder::new(),
+            constructors_panic: true,
+        }
     }
 
     /// Carries out a whole program.
@@ -163,12 +186,14 @@ impl<'t> Engine<'t> {
             }
             6 if dials != Dials::None => {
                 tally.arm(Site::Callback, n % 2 + 1);
+                arm_constructors(if self.constructors_panic { n % 5 + 1 } else { 0 });
                 catch(|| run(world))
             }
             _ => catch(|| run(world)),
         };
         tally.disarm(Site::Drop);
         tally.disarm(Site::Callback);
+        arm_constructors(0);
         if let Some(heard) = &self.heard {
             heard.arm(0);
         }
@@ -178,6 +203,7 @@ impl<'t> Engine<'t> {
                 self.deaf = true;
                 Outcome::LatePanic
             }
+            Err(panic) if panic.is::<ConstructorPanicked>() => Outcome::CallbackPanicked,
             Err(panic) => match panic.injected() {
                 Some(injected) if injected.site == "drop" => Outcome::LatePanic,
                 Some(_) => Outcome::CallbackPanicked,
@@ -236,13 +262,12 @@ impl<'t> Engine<'t> {
                 self.key += count;
             }
             (4, _) => {
-                let mut builder = BundleBuilder::new();
+                let mut builder = core::mem::take(&mut self.builder);
+                builder.clear();
+                let kinds: Vec<usize> = (0..input.below(5)).map(|_| input.below(KINDS)).collect();
+                kinds.iter().for_each(|kind| add(&mut builder, tally, *kind, key));
                 let mut with = [None; KINDS];
-                for _ in 0..input.below(5) {
-                    let kind = input.below(KINDS);
-                    add(&mut builder, tally, kind, key);
-                    with[kind] = Some(keep(kind, key));
-                }
+                give_kinds(&mut with, kinds.iter().copied(), key);
                 match who.filter(|_| input.below(2) == 0) {
                     None => {
                         let (done, made) = self.all_or_nothing(input, true, |world| builder.try_spawn(world));
@@ -255,11 +280,11 @@ impl<'t> Engine<'t> {
                         let alive = self.model.entities.contains_key(&e);
                         let (done, _) = self.all_or_nothing(input, alive, |world| builder.try_insert(world, e));
                         if done {
-                            let bag = self.model.entities.get_mut(&e).unwrap();
-                            with.iter().enumerate().filter(|(_, v)| v.is_some()).for_each(|(k, v)| bag[k] = *v);
+                            give_kinds(self.model.entities.get_mut(&e).unwrap(), kinds.iter().copied(), key);
                         }
                     }
                 }
+                self.builder = builder;
             }
             (24, _) => {
                 let number = input.below(SQUADS.len());
@@ -350,7 +375,8 @@ impl<'t> Engine<'t> {
             }
             (11, Some(e)) => {
                 let bag = self.model.entities.get(&e);
-                let valid = bag.is_some_and(|bag| pile.kinds.iter().all(|kind| bag[*kind].is_some()));
+                let has = |bag: &Bag, kind: &usize| bag[*kind].is_some() || pile.optional.contains(kind);
+                let valid = bag.is_some_and(|bag| pile.kinds.iter().all(|kind| has(bag, kind)));
                 let expected: Bag = core::array::from_fn(|kind| bag.filter(|_| pile.kinds.contains(&kind))?[kind]);
                 let (done, taken) = self.all_or_nothing(input, valid, |world| (pile.take)(world, e));
                 if let Some(taken) = taken {
@@ -489,7 +515,7 @@ impl<'t> Engine<'t> {
             let (key, pile) = (self.fresh_key(), &PILES[input.below(PILES.len())]);
             let mut with = [None; KINDS];
             give(&mut with, pile, key);
-            match (input.below(8), self.who(input)) {
+            match (input.below(9), self.who(input)) {
                 (0, _) => {
                     let entity = (pile.record_spawn)(&mut commands, &self.world, self.tally, key);
                     promised.push(entity);
@@ -514,6 +540,16 @@ impl<'t> Engine<'t> {
                         None => valid = false,
                     }
                 }
+                (7, Some(e)) => {
+                    let mut builder = BundleBuilder::new();
+                    let kinds: Vec<usize> = (0..input.below(4)).map(|_| input.below(KINDS)).collect();
+                    kinds.iter().for_each(|kind| add(&mut builder, self.tally, *kind, key));
+                    commands.insert_dynamic(e, builder);
+                    match model.entities.get_mut(&e) {
+                        Some(bag) => give_kinds(bag, kinds.into_iter(), key),
+                        None => valid = false,
+                    }
+                }
                 (_, Some(e)) => {
                     commands.despawn(e);
                     valid &= model.end(e);
@@ -521,7 +557,9 @@ impl<'t> Engine<'t> {
             }
         }
         let before: Vec<Entity> = self.world.iter().collect();
+        self.constructors_panic = false;
         let (done, _) = self.all_or_nothing(input, valid, |world| commands.try_apply(world));
+        self.constructors_panic = true;
         self.all.extend(&promised);
         if done {
             if let Some(with) = later {

@@ -81,9 +81,9 @@ macro_rules! kinds {
             }
         }
     };
-    (@one $number:literal $name:ident $layout:literal counted) => {
+    (@one $number:literal $name:ident $layout:literal counted $($option:meta)?) => {
         #[derive(Component, Debug)]
-        #[component(layout = $layout)]
+        #[component(layout = $layout $(, $option)?)]
         pub(crate) struct $name(pub(crate) Counted);
         impl Kind for $name {
             const NUMBER: usize = $number;
@@ -95,9 +95,9 @@ macro_rules! kinds {
             fn see(value: ReadItem<'_, Self>) -> u32 { value.0.key() }
         }
     };
-    (@one $number:literal $name:ident $layout:literal plain $int:ty) => {
+    (@one $number:literal $name:ident $layout:literal plain $int:ty $(, $option:meta)?) => {
         #[derive(Component, Debug, Clone, Copy)]
-        #[component(layout = $layout)]
+        #[component(layout = $layout $(, $option)?)]
         pub(crate) struct $name(pub(crate) $int);
         impl Kind for $name {
             const NUMBER: usize = $number;
@@ -109,9 +109,9 @@ macro_rules! kinds {
             fn see(value: ReadItem<'_, Self>) -> u32 { value.0 as u32 }
         }
     };
-    (@one $number:literal $name:ident $layout:literal tag) => {
+    (@one $number:literal $name:ident $layout:literal tag $($option:meta)?) => {
         #[derive(Component, Debug, Clone, Copy)]
-        #[component(layout = $layout)]
+        #[component(layout = $layout $(, $option)?)]
         pub(crate) struct $name;
         impl Kind for $name {
             const NUMBER: usize = $number;
@@ -123,10 +123,10 @@ macro_rules! kinds {
             fn see(_: ReadItem<'_, Self>) -> u32 { 0 }
         }
     };
-    (@one $number:literal $name:ident $layout:literal lanes) => {
+    (@one $number:literal $name:ident $layout:literal lanes $($option:meta)?) => {
         #[derive(phalanx::store::Soa, Component, Debug, Clone, Copy)]
         #[soa(crate = "phalanx::store")]
-        #[component(layout = $layout)]
+        #[component(layout = $layout $(, $option)?)]
         pub(crate) struct $name { pub(crate) low: u8, pub(crate) high: u64 }
         impl Kind for $name {
             const NUMBER: usize = $number;
@@ -153,6 +153,66 @@ kinds! {
     9 Line ("linear", counted)
     10 Mini ("linear", plain u16)
     11 Seen ("linear", tag)
+    12 Needy ("table", counted requires(Quick(required::<Quick>), Small(required::<Small>), Mini(required::<Mini>)))
+    13 Chain ("pool", plain u32, requires(Glue(required::<Glue>), Quick(required::<Quick>)))
+    14 Glue ("table", tag requires(Mark(required::<Mark>), Lanes(required::<Lanes>)))
+}
+
+/// The kinds that a kind requires, directly or not.
+pub(crate) fn requires(kind: usize) -> &'static [usize] {
+    match kind {
+        12 => &[5, 1, 10],
+        13 => &[14, 5, 6, 3],
+        14 => &[6, 3],
+        _ => &[],
+    }
+}
+
+/// The key of values that are made because another component requires them.
+pub(crate) const REQUIRED: u32 = 0x0040_0407;
+
+/// The payload of the panic of a function that makes a required value.
+pub(crate) struct ConstructorPanicked;
+
+std::thread_local! {
+    /// The call that panics; none, if it is zero.
+    static CONSTRUCTOR_FUSE: core::cell::Cell<u64> = const { core::cell::Cell::new(0) };
+}
+
+/// Orders a panic at the n-th required value.
+pub(crate) fn arm_constructors(n: u64) {
+    CONSTRUCTOR_FUSE.set(n);
+}
+
+/// Makes a required value. Its kind is made without a tally.
+fn required<K: Kind + Untallied>() -> K {
+    let left = CONSTRUCTOR_FUSE.get();
+    CONSTRUCTOR_FUSE.set(left.saturating_sub(1));
+    if left == 1 {
+        std::panic::panic_any(ConstructorPanicked);
+    }
+    K::untallied(REQUIRED)
+}
+
+/// A kind that is made without a tally.
+trait Untallied {
+    fn untallied(key: u32) -> Self;
+}
+
+macro_rules! untallied {
+    ($($name:ident $make:expr)*) => {
+        $(impl Untallied for $name {
+            fn untallied(key: u32) -> Self { let make: fn(u32) -> Self = $make; make(key) }
+        })*
+    };
+}
+untallied! {
+    Small |key| Small(key)
+    Quick |key| Quick(key.into())
+    Mark |_| Mark
+    Mini |key| Mini(key as u16)
+    Glue |_| Glue
+    Lanes |key| Lanes { low: key as u8, high: u64::from(key >> 8) }
 }
 
 /// What listeners have heard: how many components of each kind came, less those that went.
@@ -222,6 +282,8 @@ type InsertBatch = fn(&mut World, &Tally, &[(Entity, u32)]) -> Result<(), Struct
 /// What a bundle type of the test can do.
 pub(crate) struct Pile {
     pub(crate) kinds: &'static [usize],
+    /// Those of the kinds that are optional: the n-th is there if the n-th bit of the key is set.
+    pub(crate) optional: &'static [usize],
     pub(crate) spawn: fn(&mut World, &Tally, u32) -> Result<Entity, StructuralError>,
     pub(crate) spawner: fn(&mut World, &Tally, u32, u32) -> Vec<Entity>,
     pub(crate) spawn_at: fn(&mut World, &Tally, Entity, u32) -> Result<(), StructuralError>,
@@ -241,8 +303,18 @@ pub(crate) struct Pile {
     pub(crate) record_make: fn(&mut CommandBuffer, &Tally, u32),
 }
 
+impl Pile {
+    /// The kinds of the bundle that is made with a key.
+    pub(crate) fn given(&self, key: u32) -> impl Iterator<Item = usize> {
+        self.kinds.iter().copied().filter(move |kind| {
+            self.optional.iter().position(|other| other == kind).is_none_or(|bit| key & 1 << bit != 0)
+        })
+    }
+}
+
 trait Made: Bundle {
     const NUMBERS: &'static [usize];
+    const OPTIONS: &'static [usize] = &[];
     fn made(tally: &Tally, key: u32) -> Self;
     /// By kind. (Not a list: memory may be failing.)
     fn keys(self) -> Keys;
@@ -268,9 +340,26 @@ made!(A B);
 made!(A B C);
 made!(A B C D E F G H I J K L);
 
+impl<A: Kind, B: Kind, C: Kind> Made for (Option<A>, B, Option<C>) {
+    const NUMBERS: &'static [usize] = &[A::NUMBER, B::NUMBER, C::NUMBER];
+    const OPTIONS: &'static [usize] = &[A::NUMBER, C::NUMBER];
+    fn made(tally: &Tally, key: u32) -> Self {
+        let [a, c] = [key & 1 != 0, key & 2 != 0];
+        (a.then(|| A::make(tally, key)), B::make(tally, key), c.then(|| C::make(tally, key)))
+    }
+    fn keys(self) -> Keys {
+        let mut keys = [None; KINDS];
+        keys[A::NUMBER] = self.0.map(Kind::key);
+        keys[B::NUMBER] = Some(self.1.key());
+        keys[C::NUMBER] = self.2.map(Kind::key);
+        keys
+    }
+}
+
 const fn pile<B: Made>() -> Pile {
     Pile {
         kinds: B::NUMBERS,
+        optional: B::OPTIONS,
         spawn: |world, tally, key| world.try_spawn(B::made(tally, key)),
         spawner: |world, tally, key, count| {
             let mut spawner = world.spawner::<B>();
@@ -330,5 +419,12 @@ pub(crate) const PILES: &[Pile] = &[
     pile::<(Line,)>(),
     pile::<(Mini, Mark, Small)>(),
     pile::<(Seen, Table, Late)>(),
+    pile::<(Needy,)>(),
+    pile::<(Chain,)>(),
+    pile::<(Table, Chain, Needy)>(),
+    pile::<(Glue, Quick)>(),
+    pile::<(Option<Pool>, Table, Option<Small>)>(),
+    pile::<(Option<Needy>, Extra, Option<Quick>)>(),
+    pile::<(Option<Line>, Glue, Option<Chain>)>(),
     pile::<(Mini, Seen, Line, Late, Extra, Mark, Quick, Pool, Lanes, Tag, Small, Table)>(),
 ];

@@ -7,6 +7,7 @@
 mod allocation;
 mod bounds;
 mod codecs;
+mod continuous;
 mod fields;
 mod forge;
 mod golden;
