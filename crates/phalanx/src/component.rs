@@ -102,6 +102,10 @@ pub trait Component: Sized + Send + Sync + 'static {
     /// The relation whose records the values are, for the hidden component of a relation.
     #[doc(hidden)]
     const RELATION: Option<RelationInfo> = None;
+
+    /// Whether rows get the component only by operations of their own.
+    #[doc(hidden)]
+    const HIDDEN: bool = Self::RELATION.is_some();
 }
 
 /// A function that passes each entity in a value to another function, which may change it.
@@ -175,6 +179,8 @@ pub struct ComponentInfo {
     pub(crate) track: Track,
     /// The relation whose records the values are.
     pub(crate) relation: Option<RelationInfo>,
+    /// Whether rows get the component only by operations of their own.
+    pub(crate) is_hidden: bool,
     /// The accesses that were counted.
     pub(crate) usage: Usage,
 }
@@ -320,6 +326,7 @@ impl Components {
             bytes: ByteInfo::new(Bytes::Whole, ""),
             track: Track::None,
             relation: None,
+            is_hidden: true,
             usage: Usage::default(),
         };
         let (mut infos, mut order, mut ranks) = (try_vec(1)?, try_vec(1)?, try_vec(1)?);
@@ -375,9 +382,9 @@ impl Components {
         self.by_type.get(&key).copied().unwrap_or(ComponentId::UNKNOWN)
     }
 
-    /// Returns `true` if rows cannot be given the component: it is the reserved one, or that of a relation.
+    /// Returns `true` if rows cannot be given the component: it is the reserved one, that of a relation, or that of names.
     pub(crate) fn is_hidden(&self, id: ComponentId) -> bool {
-        id == ComponentId::ROW || self.infos.get(id.index()).is_some_and(|info| info.relation.is_some())
+        self.infos.get(id.index()).is_some_and(|info| info.is_hidden)
     }
 
     /// Returns the id of a type, and registers the type if it has none.
@@ -402,6 +409,7 @@ impl Components {
             write: crate::layout::write_value::<C>,
             visit: C::ENTITIES.map(|_| crate::layout::visit_value::<C> as VisitFn),
             relation: C::RELATION,
+            is_hidden: C::HIDDEN,
             usage: Usage::default(),
         })
     }

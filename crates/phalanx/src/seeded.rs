@@ -20,7 +20,7 @@ use std::sync::OnceLock;
 pub(crate) type NumberMap<K, V> = HashMap<K, V, Seeded>;
 
 /// The most numbers that a key can have.
-const MOST: usize = 3;
+const MOST: usize = 18;
 
 /// The random numbers of the hash: the summand and the factors.
 #[derive(Debug)]
@@ -38,7 +38,7 @@ impl Default for Seeded {
         static SEED: OnceLock<Seed> = OnceLock::new();
         Seeded(SEED.get_or_init(|| {
             let random = RandomState::new();
-            Seed { start: random.hash_one(0), factors: [1, 2, 3].map(|i| random.hash_one(i)) }
+            Seed { start: random.hash_one(0), factors: core::array::from_fn(|at| random.hash_one(at + 1)) }
         }))
     }
 }

@@ -47,6 +47,7 @@ impl<R: Relation> Component for LinkOf<R> {
         kind: R::KIND,
         on_despawn: R::ON_DESPAWN,
         clones: R::CLONES,
+        has_names: R::HAS_NAMES,
     });
 }
 

@@ -1,0 +1,47 @@
+//! [`NameOf`]: the hidden component of names.
+#![allow(unsafe_code)]
+
+use super::Name;
+use crate::component::Component;
+use crate::layout::Pool;
+use crate::plain::{IsPlain, Plain};
+
+/// The component whose values are the names of entities. It is hidden, so that only names that are free are given.
+#[derive(Clone, Copy, Debug)]
+#[repr(transparent)]
+pub(crate) struct NameOf(pub(crate) Name);
+
+// SAFETY: it is a name, which is plain.
+unsafe impl Plain for NameOf {
+    const ANY_BYTES: bool = Name::ANY_BYTES;
+
+    fn is_valid(bytes: &[u8]) -> bool {
+        Name::is_valid(bytes)
+    }
+
+    fn describe(each: &mut dyn FnMut(&str)) {
+        Name::describe(each);
+    }
+}
+
+impl Component for NameOf {
+    type Layout = Pool;
+
+    const CLONE: Option<fn(&Self) -> Self> = Some(|name| *name);
+    const PLAIN: Option<IsPlain<Self>> = Some(IsPlain::new());
+    const HIDDEN: bool = true;
+}
+
+#[cfg(feature = "snapshot")]
+impl serde::Serialize for NameOf {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.0.serialize(serializer)
+    }
+}
+
+#[cfg(feature = "snapshot")]
+impl<'de> serde::Deserialize<'de> for NameOf {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Name::deserialize(deserializer).map(NameOf)
+    }
+}
