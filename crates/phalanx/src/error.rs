@@ -276,7 +276,7 @@ pub enum RelationError {
         /// The number of sources that would not be despawned with it.
         count: usize,
     },
-    /// The [name](crate::Name) of the entity is that of another one with the same parent.
+    /// The entity would have the same [name](crate::Name) as another one with the same parent, or without a parent.
     NameTaken {
         /// The entity.
         entity: Entity,
@@ -303,7 +303,9 @@ impl fmt::Display for RelationError {
             RelationError::Refused { relation, entity, count } => {
                 write!(f, "{entity} cannot be despawned: {count} entities are linked to it by {relation}")
             }
-            RelationError::NameTaken { entity, holder } => write!(f, "the name of {entity} is that of {holder} beside it"),
+            RelationError::NameTaken { entity, holder } => {
+                write!(f, "{entity} cannot have its name there: {holder} has it")
+            },
             RelationError::Alloc(error) => error.fmt(f),
         }
     }
@@ -326,10 +328,8 @@ pub enum NameError {
     },
     /// The entity is not alive.
     NoSuchEntity(NoSuchEntity),
-    /// Another entity with the same parent has the name.
+    /// Another entity with the same parent has the name, or another one without a parent.
     Taken {
-        /// The entity that was to be named.
-        entity: Entity,
         /// The entity that has the name.
         holder: Entity,
     },
@@ -344,9 +344,7 @@ impl fmt::Display for NameError {
             NameError::Slash => f.write_str("a name does not contain /"),
             NameError::TooLong { len } => write!(f, "a name has at most 63 bytes, not {len}"),
             NameError::NoSuchEntity(error) => error.fmt(f),
-            NameError::Taken { entity, holder } => {
-                write!(f, "{entity} cannot be named: {holder} beside it has the name")
-            }
+            NameError::Taken { holder } => write!(f, "{holder} has the name, beside it"),
             NameError::Alloc(error) => error.fmt(f),
         }
     }

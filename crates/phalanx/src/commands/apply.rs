@@ -261,7 +261,7 @@ impl CommandBuffer {
         world.storage.flush().map_err(at(first))?;
         for (position, entry) in (first..end).zip(&entries[first..end]) {
             // SAFETY: the entry and the arena are of one buffer, and the entry owns its payload.
-            let payload = unsafe { (CommandBuffer::key(arena, entry), CommandBuffer::link_payload(arena, entry)) };
+            let payload = unsafe { CommandBuffer::payload(arena, entry) };
             let step = match resolver.resolve(world, entry, payload, position) {
                 Ok(step) => step,
                 Err(error) if report.is_none() || matches!(error, StructuralError::Alloc(_)) => {

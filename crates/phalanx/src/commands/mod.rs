@@ -5,6 +5,7 @@ mod apply_report;
 mod batch_commands;
 mod command_buffer;
 mod command_inbox;
+mod name_overlay;
 mod reserve;
 mod resolver;
 mod row_overlay;

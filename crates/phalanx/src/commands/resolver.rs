@@ -5,14 +5,15 @@
 
 use super::apply_report::CommandKind;
 use super::command_buffer::{Entry, moment_of};
+use super::name_overlay::NameOverlay;
 use super::row_overlay::RowOverlay;
 use super::slot_predictor::SlotPredictor;
 use super::step::Step;
-use super::vtable::LinkPayload;
+use super::vtable::{LinkPayload, Payload};
 use crate::alloc::{try_reserve, try_reserve_map};
 use crate::change_detection::Moment;
 use crate::error::{NoSuchEntity, RowError, StructuralError};
-use crate::links::LinkStore;
+use crate::links::{LinkStore, NONE};
 use crate::mutation::LinkPlan;
 use crate::mutation::despawn_set::{DespawnSet, LinkGraph};
 use crate::mutation::link_overlay::{LinkOverlay, PendingLinks};
@@ -25,7 +26,7 @@ use phalanx_store::{AllocError, Entity};
 
 /// A row that a command changes.
 #[derive(Clone, Copy, Debug)]
-enum TargetRow {
+pub(super) enum TargetRow {
     Main(Entity),
     Extra(Name, Entity),
 }
@@ -59,9 +60,13 @@ pub(super) struct Resolver {
     pub(super) steps: Vec<Step>,
     /// By slot. Cleared when an application begins. Each entry has the number of the segment that set it.
     overlay: NumberMap<u32, PendingLocation>,
-    segment: u32,
+    pub(super) segment: u32,
     rows: RowOverlay,
-    links: LinkOverlay,
+    pub(super) links: LinkOverlay,
+    /// `None` while no command is about an entity with a name.
+    pub(super) names: Option<Box<NameOverlay>>,
+    /// The greatest number of names that are added.
+    pub(super) named: usize,
     /// The highest slot that each relation links, by storage id, and the command that does.
     pub(super) linked: Vec<(u32, u32, usize)>,
     despawn_set: DespawnSet,
@@ -80,7 +85,7 @@ pub(super) struct Resolver {
     /// The first command that spawns one.
     pub(super) slots_position: usize,
     /// The number of extra rows among them.
-    pub(super) names: usize,
+    pub(super) extra_rows: usize,
     /// The spawns of reserved entities, by entity and position, each with the reason why it cannot be executed in this world,
     /// if there is one. Empty if all can be executed.
     lost: Vec<(Entity, usize, Option<StructuralError>)>,
@@ -98,6 +103,7 @@ impl Resolver {
             + self.overlay.capacity() * size_of::<(u32, PendingLocation)>()
             + self.rows.bytes()
             + self.links.bytes()
+            + self.names.as_ref().map_or(0, |names| names.bytes())
             + self.linked.capacity() * size_of::<(u32, u32, usize)>()
             + self.despawn_set.bytes()
             + self.despawned.capacity() * size_of::<Entity>()
@@ -114,6 +120,9 @@ impl Resolver {
         self.overlay.clear();
         self.rows.start();
         self.links.start();
+        if let Some(names) = &mut self.names {
+            names.start();
+        }
         self.segment = 0;
         self.lost_in = None;
     }
@@ -132,7 +141,7 @@ impl Resolver {
         self.despawned.clear();
         self.sparse_inserts.clear();
         self.predictor.begin();
-        (self.slots, self.names, self.entries) = (0, 0, 0);
+        (self.slots, self.extra_rows, self.entries, self.named) = (0, 0, 0, 0);
         self.is_lenient = is_lenient;
         self.stash.begin();
         try_reserve(&mut self.steps, count)?;
@@ -182,20 +191,19 @@ impl Resolver {
         last.or_else(|| self.lost.get(next).filter(of_entity)).and_then(|(_, _, reason)| *reason)
     }
 
-    /// Resolves one command: phase 1. The key names the row that it changes, if it is a command about a row. The payload of a
-    /// link names its target.
+    /// Resolves one command: phase 1.
     pub(super) fn resolve(
         &mut self,
         world: &mut World,
         entry: &Entry,
-        (key, link): (Option<Key>, Option<LinkPayload>),
+        payload: Payload<'_>,
         position: usize,
     ) -> Result<Step, StructuralError> {
         let kind = entry.vtable.kind;
         if let Some(reason) = entry.entity.and_then(|entity| self.why_lost(entity, position)) {
             return Err(reason);
         }
-        if let Some(key) = key {
+        if let Payload::Row(key) = payload {
             return self.resolve_row(world, entry, key, position);
         }
         if kind == CommandKind::Despawn {
@@ -210,8 +218,13 @@ impl Resolver {
             self.despawn(world, entity, table, position)?;
             return Ok(Step::Despawn);
         }
-        if matches!(kind, CommandKind::Link | CommandKind::Unlink) {
-            return self.resolve_link(world, entry, link, position);
+        match kind {
+            CommandKind::Link | CommandKind::Unlink => return self.resolve_link(world, entry, payload, position),
+            CommandKind::SetName | CommandKind::RemoveName => {
+                let name = if let Payload::Name(name) = payload { Some(name) } else { None };
+                return self.resolve_name(world, entry, name, position);
+            }
+            _ => {}
         }
         let bundle_id = (entry.vtable.id)(world)?;
         let Some(entity) = entry.entity else {
@@ -267,13 +280,16 @@ impl Resolver {
         &mut self,
         world: &mut World,
         entry: &Entry,
-        link: Option<LinkPayload>,
+        payload: Payload<'_>,
         position: usize,
     ) -> Result<Step, StructuralError> {
         let source = entry.entity.expect("a link names its source");
         let relation = (entry.vtable.id)(world)? as u32;
         self.find(world, source)?;
-        let Some(LinkPayload { target, position: place }) = link else {
+        let Payload::Link(LinkPayload { target, position: place }) = payload else {
+            if self.links.over(&world.storage).link(relation, source.index()).target != NONE {
+                self.move_name(world, relation, source, NONE)?;
+            }
             self.links.change(&world.storage, relation, |links| links.unlink(source.index()))?;
             self.entries += 1;
             return Ok(Step::Unlink { relation });
@@ -291,6 +307,7 @@ impl Resolver {
             LinkPlan::new(&links, info, source, target, place, alive)?
         };
         let LinkPlan::Before(before) = plan else { return Ok(Step::Nothing) };
+        self.move_name(world, relation, source, target.index())?;
         let link = |links: &mut PendingLinks<'_>| links.link(source.index(), target.index(), before, info.is_tree());
         self.links.change(&world.storage, relation, link)?;
         self.entries += 2;
@@ -328,7 +345,7 @@ impl Resolver {
                 let slot = self.take_slot(world, sparse_inserts, position)?;
                 self.rows.spawn((key.entity.index(), label), slot, target)?;
                 self.add_rows(world, position, target, 1)?;
-                self.names += 1;
+                self.extra_rows += 1;
                 self.entries += world.storage.entries_of(target);
                 Ok(Step::AddRow { bundle_id, source, label })
             }
@@ -349,7 +366,7 @@ impl Resolver {
     }
 
     /// Resolves the insertion or the removal of a bundle, for a row that is in a table.
-    fn change(
+    pub(super) fn change(
         &mut self,
         world: &mut World,
         row: TargetRow,
@@ -474,7 +491,7 @@ impl Resolver {
     }
 
     /// Returns the table in which an entity would be.
-    fn find(&self, world: &World, entity: Entity) -> Result<u32, NoSuchEntity> {
+    pub(super) fn find(&self, world: &World, entity: Entity) -> Result<u32, NoSuchEntity> {
         match self.pending(entity) {
             None => world.storage.try_location(entity).map(|location| location.table),
             Some(found) if found.generation == entity.generation() => found.table.ok_or(NoSuchEntity { entity }),

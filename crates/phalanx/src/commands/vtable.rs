@@ -6,6 +6,7 @@ use crate::bundle::{Bundle, BundlePtr};
 use crate::component::DropFn;
 use crate::error::StructuralError;
 use crate::mutation::Position;
+use crate::names::{Name, NameOf};
 use crate::rows::Key;
 use crate::world::World;
 use core::alloc::Layout;
@@ -24,6 +25,16 @@ pub(super) struct RowPayload<B> {
 pub(crate) struct LinkPayload {
     pub(crate) target: Entity,
     pub(crate) position: Position,
+}
+
+/// What resolving a command needs of its payload.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Payload<'a> {
+    None,
+    /// The row that the command is about.
+    Row(Key),
+    Link(LinkPayload),
+    Name(&'a Name),
 }
 
 /// What a command is without its payload: one for each kind and payload type.
@@ -140,6 +151,10 @@ impl CommandVtable {
     }
 }
 
+pub(super) const SET_NAME: &CommandVtable =
+    &CommandVtable { kind: CommandKind::SetName, ..Vtables::<NameOf>::INSERT_VTABLE };
+pub(super) const REMOVE_NAME: &CommandVtable =
+    &CommandVtable { id: World::bundle_id::<NameOf>, ..without_payload(CommandKind::RemoveName) };
 pub(super) const DESPAWN: &CommandVtable = &without_payload(CommandKind::Despawn);
 pub(super) const DELETE_ROW: &CommandVtable =
     &CommandVtable { layout: Layout::new::<Key>(), ..without_payload(CommandKind::RemoveRow) };

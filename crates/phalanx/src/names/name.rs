@@ -71,19 +71,6 @@ impl Name {
         // SAFETY: the first `len` bytes are a text: `new` copies one, and `is_valid` checks it.
         unsafe { core::str::from_utf8_unchecked(self.text.get_unchecked(..usize::from(self.len))) }
     }
-
-    /// Returns the words of the text, with zeros behind it.
-    #[inline]
-    pub(super) fn words(&self) -> impl Iterator<Item = u32> {
-        let used = usize::from(self.len).div_ceil(4);
-        let words = self.text.chunks(4).take(used);
-        words.map(|word| u32::from_le_bytes(core::array::from_fn(|at| word.get(at).copied().unwrap_or(0))))
-    }
-
-    /// Returns the number of bytes.
-    pub(super) fn byte_len(&self) -> u32 {
-        u32::from(self.len)
-    }
 }
 
 // SAFETY: it is a struct of bytes, without padding. `is_valid` returns `true` for the bytes of a text and its length.

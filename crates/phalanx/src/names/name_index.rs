@@ -1,148 +1,169 @@
 //! [`NameIndex`]: where entities with a name may be found.
 
-use super::Name;
-use crate::alloc::{try_clone_map, try_clone_slice, try_reserve, try_reserve_map};
+use super::name_key::hash_key;
+use crate::alloc::{try_clone_slice, try_vec};
 use crate::links::NONE;
-use crate::seeded::{NumberMap, Seeded};
-use core::hash::{BuildHasher, Hasher};
+use crate::seeded::Seeded;
 use phalanx_store::AllocError;
 
-/// Returns the hash of a parent and a name, for [`NameIndex`].
-#[inline]
-pub(crate) fn hash_name(parent: u32, name: &Name) -> u32 {
-    let mut hasher = Seeded::default().build_hasher();
-    hasher.write_u32(parent);
-    hasher.write_u32(name.byte_len());
-    name.words().for_each(|word| hasher.write_u32(word));
-    hasher.finish() as u32
-}
-
-/// Slots by the hash of their parent and their name. See [the invariants](super).
+/// Slots by the hash of their parent and their name: a hash table with linear probing. See [the invariants](super).
 #[derive(Debug)]
 pub(crate) struct NameIndex {
-    /// The position of the first slot of each hash.
-    heads: NumberMap<u32, u32>,
-    slots: Vec<Candidate>,
-    /// The first position that is not in use.
-    free: u32,
+    /// As many as a power of two, at least [`LEAST`].
+    entries: Vec<Entry>,
+    /// The number of entries in use. At least a quarter is free.
+    used: usize,
+    seeded: Seeded,
 }
 
-/// A slot, and the position of the next one with the same hash, or of the next one that is not in use.
+/// A slot and the hash of its parent and its name.
 #[derive(Clone, Copy, Debug)]
-struct Candidate {
+struct Entry {
+    hash: u32,
+    /// [`NONE`] if the entry is free.
     slot: u32,
-    next: u32,
 }
 
-impl Default for NameIndex {
-    fn default() -> NameIndex {
-        NameIndex { heads: NumberMap::default(), slots: Vec::new(), free: NONE }
-    }
+/// The fewest entries.
+const LEAST: usize = 8;
+
+impl Entry {
+    const FREE: Entry = Entry { hash: 0, slot: NONE };
 }
 
 impl NameIndex {
+    /// Creates an empty index for a number of names.
+    ///
+    /// # Errors
+    ///
+    /// Returns an [`AllocError`] if allocation fails.
+    pub(crate) fn try_new(names: usize) -> Result<NameIndex, AllocError> {
+        let len = NameIndex::len_for(names)?;
+        let mut entries = try_vec(len)?;
+        entries.resize(len, Entry::FREE);
+        Ok(NameIndex { entries, used: 0, seeded: Seeded::default() })
+    }
+
+    /// Returns the number of entries for a number of names.
+    fn len_for(names: usize) -> Result<usize, AllocError> {
+        let twice = names.checked_mul(2).and_then(usize::checked_next_power_of_two);
+        twice.map(|len| len.max(LEAST)).ok_or(AllocError::CapacityOverflow)
+    }
+
+    /// Returns `true` if an index for a number of names has fewer entries than this one.
+    pub(crate) fn is_too_large_for(&self, names: usize) -> bool {
+        NameIndex::len_for(names).is_ok_and(|len| len < self.entries.len())
+    }
+
     /// Copies the index.
     ///
     /// # Errors
     ///
     /// Returns an [`AllocError`] if allocation fails.
     pub(crate) fn try_clone(&self) -> Result<NameIndex, AllocError> {
-        Ok(NameIndex { heads: try_clone_map(&self.heads)?, slots: try_clone_slice(&self.slots)?, free: self.free })
+        Ok(NameIndex { entries: try_clone_slice(&self.entries)?, ..*self })
     }
 
     /// Returns the bytes held from the allocator.
     pub(crate) fn bytes(&self) -> usize {
-        self.heads.capacity() * size_of::<(u32, u32)>() + self.slots.capacity() * size_of::<Candidate>()
+        self.entries.capacity() * size_of::<Entry>()
     }
 
-    /// Returns the number of slots, of which some may be in vain.
-    pub(crate) fn len(&self) -> usize {
-        self.slots.len()
+    /// Returns the number of names that there is capacity for.
+    pub(crate) fn capacity(&self) -> usize {
+        self.entries.len() / 2
     }
 
     /// Removes all slots.
     pub(crate) fn clear(&mut self) {
-        self.heads.clear();
-        self.slots.clear();
-        self.free = NONE;
+        self.entries.fill(Entry::FREE);
+        self.used = 0;
     }
 
-    /// Reserves capacity for more slots.
-    ///
-    /// # Errors
-    ///
-    /// Returns an [`AllocError`] if allocation fails.
-    pub(crate) fn try_reserve(&mut self, count: usize) -> Result<(), AllocError> {
-        try_reserve(&mut self.slots, count)?;
-        try_reserve_map(&mut self.heads, count)
+    /// Returns what hashes a parent and a name.
+    pub(crate) fn hasher(&self) -> impl Fn(u32, &str) -> u32 + Copy + use<> {
+        let seeded = self.seeded;
+        move |parent, text| hash_key(seeded, parent, text)
+    }
+
+    /// Returns the hash of a parent and a text of at most [`Name::MAX_LEN`](super::Name::MAX_LEN) bytes.
+    #[inline]
+    pub(crate) fn hash(&self, parent: u32, text: &str) -> u32 {
+        hash_key(self.seeded, parent, text)
     }
 
     /// Returns the slots that may have a parent and a name with this hash.
     #[inline]
     pub(crate) fn candidates(&self, hash: u32) -> impl Iterator<Item = u32> {
-        let mut next = self.heads.get(&hash).copied().unwrap_or(NONE);
-        core::iter::from_fn(move || {
-            let Candidate { slot, next: after } = *self.slots.get(next as usize)?;
-            next = after;
-            Some(slot)
-        })
+        let in_use = self.positions(hash).map(|at| self.entries[at]).take_while(|entry| entry.slot != NONE);
+        in_use.filter(move |entry| entry.hash == hash).map(|entry| entry.slot)
     }
 
-    /// Adds a slot under a hash. Slots there of which `is_current` returns `false` are removed. Capacity is reserved before.
-    pub(crate) fn add(&mut self, hash: u32, slot: u32, is_current: impl Fn(u32) -> bool) {
-        let mut head = NONE;
-        let mut next = self.heads.get(&hash).copied().unwrap_or(NONE);
-        while let Some(candidate) = self.slots.get_mut(next as usize) {
-            let (at, after) = (next, candidate.next);
-            let list = if candidate.slot != slot && is_current(candidate.slot) { &mut head } else { &mut self.free };
-            (candidate.next, *list, next) = (*list, at, after);
+    /// Returns all positions, in the order in which a hash is searched.
+    #[inline]
+    fn positions(&self, hash: u32) -> impl Iterator<Item = usize> + use<> {
+        let mask = self.entries.len() - 1;
+        (0..self.entries.len()).map(move |step| (hash as usize).wrapping_add(step) & mask)
+    }
+
+    /// Adds a slot under a hash, in the place of one there of which `is_current` returns `false`, if there is one. Returns
+    /// `false` if the index is full.
+    pub(crate) fn add(&mut self, hash: u32, slot: u32, is_current: impl Fn(u32) -> bool) -> bool {
+        let is_full = self.used == self.entries.len() / 4 * 3;
+        for at in self.positions(hash) {
+            let entry = &mut self.entries[at];
+            if entry.slot == NONE {
+                if !is_full {
+                    *entry = Entry { hash, slot };
+                    self.used += 1;
+                }
+                return !is_full;
+            }
+            if entry.hash == hash && (entry.slot == slot || !is_current(entry.slot)) {
+                entry.slot = slot;
+                return true;
+            }
         }
-        let candidate = Candidate { slot, next: head };
-        let at = match self.slots.get_mut(self.free as usize) {
-            Some(free) => {
-                let at = self.free;
-                self.free = free.next;
-                *free = candidate;
-                at
-            }
-            None => {
-                self.slots.push(candidate);
-                self.slots.len() as u32 - 1
-            }
-        };
-        self.heads.insert(hash, at);
+        false
+    }
+
+    /// Checks the counts.
+    pub(crate) fn validate(&self, names: usize) -> Result<(), &'static str> {
+        let used = self.entries.iter().filter(|entry| entry.slot != NONE).count();
+        if used != self.used || used > self.entries.len() / 4 * 3 {
+            return Err("an index of names that is miscounted, or has too few free entries");
+        }
+        if self.capacity() < names { Err("an index of names without capacity for all of them") } else { Ok(()) }
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{Name, NameIndex, hash_name};
+    use super::NameIndex;
 
     #[test]
-    fn slots_that_are_in_vain_are_removed_when_another_is_added() {
-        let mut index = NameIndex::default();
-        index.try_reserve(4).unwrap();
+    fn slots_that_are_in_vain_are_replaced() {
+        let mut index = NameIndex::try_new(4).unwrap();
         for slot in 0..100 {
-            index.add(7, slot, |other| other == 0);
+            assert!(index.add(7, slot, |other| other == 0));
         }
-        assert!(index.candidates(7).eq([99, 0]));
-        assert!(index.len() <= 3, "{}", index.len());
-        index.add(7, 99, |_| true);
-        let mut found: Vec<u32> = index.candidates(7).collect();
-        found.sort_unstable();
-        assert_eq!(found, [0, 99]);
+        assert!(index.candidates(7).eq([0, 99]));
+        assert!(index.add(7, 99, |_| true) && index.add(15, 3, |_| true));
+        assert!(index.candidates(7).eq([0, 99]));
+        assert!(index.candidates(15).eq([3]));
         assert_eq!(index.candidates(8).next(), None);
         assert!(index.try_clone().unwrap().candidates(7).eq(index.candidates(7)));
+        assert_eq!(index.validate(4), Ok(()));
+        assert!(index.validate(5).is_err());
     }
 
     #[test]
-    fn the_hash_depends_on_parent_text_and_length() {
-        let names = ["a", "b", "a\0", "aaaa", "aaaaa", "aaaab", &"x".repeat(63)].map(|text| Name::new(text).unwrap());
-        let mut hashes: Vec<u32> =
-            names.iter().flat_map(|name| [0, 1, u32::MAX].map(|parent| hash_name(parent, name))).collect();
-        hashes.sort_unstable();
-        hashes.dedup();
-        // Two of 21 collide in one of twenty million runs.
-        assert_eq!(hashes.len(), 21);
+    fn an_index_that_is_full_says_so_and_can_be_filled_again() {
+        let mut index = NameIndex::try_new(4).unwrap();
+        let added = (0..20).take_while(|slot| index.add(*slot * 3, *slot, |_| true)).count();
+        assert_eq!((added, index.validate(4)), (6, Ok(())));
+        index.clear();
+        assert!((0..4).all(|slot| index.add(slot * 3, slot, |_| true)));
+        assert!(index.is_too_large_for(2) && !index.is_too_large_for(4));
     }
 }

@@ -11,6 +11,14 @@ use crate::plain::{IsPlain, Plain};
 #[repr(transparent)]
 pub(crate) struct NameOf(pub(crate) Name);
 
+impl NameOf {
+    /// Returns values as names.
+    pub(crate) fn names(values: &[NameOf]) -> &[Name] {
+        // SAFETY: a value is a name and nothing else, as its representation says.
+        unsafe { core::slice::from_raw_parts(values.as_ptr().cast::<Name>(), values.len()) }
+    }
+}
+
 // SAFETY: it is a name, which is plain.
 unsafe impl Plain for NameOf {
     const ANY_BYTES: bool = Name::ANY_BYTES;

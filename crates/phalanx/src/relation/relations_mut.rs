@@ -7,7 +7,7 @@ use crate::bundle::Bundle;
 use crate::commands::CommandBuffer;
 use crate::error::{NoSuchEntity, RelationError, StructuralError, panic_change};
 use crate::journal::Event;
-use crate::links::{LinkStore, RelationKind};
+use crate::links::{LinkStore, NONE, RelationKind};
 use crate::mutation::{LinkPlan, Position};
 use crate::query::ReadOnlyQueryData;
 use crate::signal::{ListenerId, connect_link};
@@ -62,6 +62,8 @@ impl<R: Relation> RelationsMut<'_, R> {
     /// - [`RelationError::NoSuchEntity`] if one of them is not alive.
     /// - [`RelationError::Cycle`] if they are the same entity, or if the target is below the entity in a tree.
     /// - [`RelationError::Occupied`] if the relation is one-to-one, and the target has another source.
+    /// - [`RelationError::NameTaken`] if the relation is [`ChildOf`](super::ChildOf), and another child has the
+    ///   [name](crate::Name) of the entity.
     /// - [`RelationError::Alloc`] if allocation fails.
     ///
     /// On error nothing has changed.
@@ -115,7 +117,11 @@ impl<R: Relation> RelationsMut<'_, R> {
     /// # Errors
     ///
     /// - [`RelationError::NoSuchEntity`] if the entity is not alive.
+    /// - [`RelationError::NameTaken`] if the relation is [`ChildOf`](super::ChildOf), and an entity without a parent has the
+    ///   [name](crate::Name) of the entity.
     /// - [`RelationError::Alloc`] if allocation fails.
+    ///
+    /// On error nothing has changed.
     pub fn unlink(&mut self, source: Entity) -> Result<Option<Entity>, RelationError> {
         let relation = self.register()?;
         self.world.storage.flush()?;
@@ -123,6 +129,9 @@ impl<R: Relation> RelationsMut<'_, R> {
             return Err(NoSuchEntity { entity: source }.into());
         }
         let target = self.as_ref().target(source);
+        if self.world.storage.names.is_some() && target.is_some() {
+            self.world.storage.check_name_below(relation, source, NONE)?;
+        }
         self.world.storage.reserve_entries(1)?;
         self.world.storage.unlink(relation, source);
         self.world.dispatch();

@@ -60,6 +60,7 @@ impl ComponentDescriptor {
             bytes: crate::plain::ByteInfo::new(crate::plain::Bytes::Unknown, ""),
             track: Track::None,
             relation: None,
+            is_hidden: false,
             usage: Default::default(),
         }
     }

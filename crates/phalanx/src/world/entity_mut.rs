@@ -140,7 +140,8 @@ impl EntityMut<'_> {
 
     /// Spawns an entity with clones of this entity's components, and returns it.
     ///
-    /// [Extra rows](crate::Key) are cloned, too, under the same components and roles.
+    /// [Extra rows](crate::Key) are cloned, too, under the same components and roles. The clone has no [name](crate::Name),
+    /// because it has the same siblings.
     ///
     /// ```
     /// use phalanx::{StructuralError, Component, World};
@@ -195,7 +196,11 @@ impl EntityMut<'_> {
     ///
     /// # Errors
     ///
-    /// [`StructuralError::Alloc`] if allocation fails. Nothing has changed.
+    /// - [`StructuralError::Relation`] if two entities without a parent would have the same [name](crate::Name), there or here.
+    ///   [`NameTaken`](crate::RelationError::NameTaken) names both. Children of the entity stay here, without a parent.
+    /// - [`StructuralError::Alloc`] if allocation fails.
+    ///
+    /// On error nothing has changed.
     pub fn transfer(self, other: &mut World) -> Result<Entity, StructuralError> {
         let new = Transfer::new(self.world, other).entity(self.entity)?;
         self.world.dispatch_moves(other);

@@ -33,6 +33,7 @@ mod insert;
 mod insert_where;
 mod layout_report;
 mod memory;
+mod moved_names;
 mod pool_mut;
 mod pool_ref;
 mod remove;
@@ -246,7 +247,8 @@ impl World {
             true => {
                 self.storage.validate_sparse()?;
                 self.storage.validate_rows()?;
-                self.storage.validate_links()
+                self.storage.validate_links()?;
+                self.storage.validate_names()
             }
             false => Err("entities without a row, or rows without an entity"),
         }
@@ -269,6 +271,7 @@ impl World {
         core::mem::swap(&mut self.storage.directory, &mut other.storage.directory);
         core::mem::swap(&mut self.storage.rows, &mut other.storage.rows);
         core::mem::swap(&mut self.storage.sparse, &mut other.storage.sparse);
+        core::mem::swap(&mut self.storage.names, &mut other.storage.names);
         self.id = next_id();
         self.storage.journal.retain_alive(|entity| self.storage.entities.contains(entity));
         self.storage.restructured();
