@@ -305,7 +305,7 @@ impl fmt::Display for RelationError {
             }
             RelationError::NameTaken { entity, holder } => {
                 write!(f, "{entity} cannot have its name there: {holder} has it")
-            },
+            }
             RelationError::Alloc(error) => error.fmt(f),
         }
     }

@@ -143,8 +143,8 @@ pub use commands::{CommandBuffer, CommandError, CommandInbox};
 pub use component::{Component, ComponentId, ComponentInfo, Components};
 pub use entities::MapEntities;
 pub use error::{
-    ComponentError, DuplicateComponent, NameError, NoSuchEntity, NoSuchResource, RelationError, RowError, StructuralError,
-    UnequalColumns,
+    ComponentError, DuplicateComponent, NameError, NoSuchEntity, NoSuchResource, RelationError, RowError,
+    StructuralError, UnequalColumns,
 };
 pub use event::Event;
 pub use group::Group;

@@ -105,8 +105,8 @@ impl Resolver {
         // One that was there and did not leave, or the last one that came. No other entity has been there since.
         [came, world.storage.find_named(key.parent, &key.name)].into_iter().flatten().find_map(|slot| {
             let entity = world.storage.slot(slot).filter(|entity| self.find(world, *entity).is_ok())?;
-            let is_there = self.pending_name(world, slot) == Some(&key.name)
-                && self.pending_parent(world, slot) == key.parent;
+            let is_there =
+                self.pending_name(world, slot) == Some(&key.name) && self.pending_parent(world, slot) == key.parent;
             is_there.then_some(entity)
         })
     }

@@ -121,8 +121,14 @@ impl Step {
                     unsafe { storage.remove_entity(reserved, entity, stash) };
                 }
             }
-            Step::Link { relation, target, before } => storage.link(reserved, relation, named(), target, before),
-            Step::Unlink { relation } => storage.unlink(relation, named()),
+            Step::Link { relation, target, before } => {
+                storage.link(reserved, relation, named(), target, before);
+                storage.index_name(named().index());
+            }
+            Step::Unlink { relation } => {
+                storage.unlink(relation, named());
+                storage.index_name(named().index());
+            }
         }
     }
 }

@@ -31,11 +31,7 @@ impl Storage {
     ) -> Result<LinkPlan, RelationError> {
         let Some(info) = &self.sparse.get(relation).relation else { unreachable!("the storage of a relation") };
         let entity = |slot| self.slot(slot).filter(|_| slot != NONE);
-        let plan = LinkPlan::new(&self.sparse.links(Some(relation)), info, source, target, position, entity)?;
-        if self.names.is_some() {
-            self.check_name_below(relation, source, target.index())?;
-        }
-        Ok(plan)
+        LinkPlan::new(&self.sparse.links(Some(relation)), info, source, target, position, entity)
     }
 
     /// Links a slot to a target: before one of the sources of that target, or as the last. If the slot has another target, it
@@ -50,9 +46,6 @@ impl Storage {
         links.link(source.index(), target, before, is_tree);
         if old != target {
             self.record_link_change(relation, source, old, target);
-            if self.names.is_some() {
-                self.index_name(source.index());
-            }
         }
     }
 
@@ -64,9 +57,6 @@ impl Storage {
         let target = links.get(source.index()).target;
         links.unlink(source.index());
         self.record_link_change(relation, source, target, NONE);
-        if self.names.is_some() {
-            self.index_name(source.index());
-        }
     }
 
     /// Declares that entities are about to lose all their links, in whatever order. Without this, each link of a tree that is cut

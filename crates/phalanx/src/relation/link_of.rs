@@ -47,8 +47,7 @@ impl<R: Relation> Component for LinkOf<R> {
         kind: R::KIND,
         on_despawn: R::ON_DESPAWN,
         clones: R::CLONES,
-        has_names: R::HAS_NAMES
-            && matches!((R::KIND, R::ON_DESPAWN), (RelationKind::Tree, OnDespawn::Despawn)),
+        has_names: R::HAS_NAMES && matches!((R::KIND, R::ON_DESPAWN), (RelationKind::Tree, OnDespawn::Despawn)),
     });
 }
 

@@ -32,7 +32,8 @@ impl Storage {
         if !self.contains(entity) {
             return None;
         }
-        let mut names = self.names_above(entity.index()).map(|name| name.map(Name::as_str)).collect::<Option<Vec<_>>>()?;
+        let mut names =
+            self.names_above(entity.index()).map(|name| name.map(Name::as_str)).collect::<Option<Vec<_>>>()?;
         names.reverse();
         Some(names.join("/"))
     }

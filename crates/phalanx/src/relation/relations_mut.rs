@@ -7,7 +7,7 @@ use crate::bundle::Bundle;
 use crate::commands::CommandBuffer;
 use crate::error::{NoSuchEntity, RelationError, StructuralError, panic_change};
 use crate::journal::Event;
-use crate::links::{LinkStore, NONE, RelationKind};
+use crate::links::{LinkStore, LinkView, NONE, RelationKind};
 use crate::mutation::{LinkPlan, Position};
 use crate::query::ReadOnlyQueryData;
 use crate::signal::{ListenerId, connect_link};
@@ -105,6 +105,9 @@ impl<R: Relation> RelationsMut<'_, R> {
             }
         }
         if let LinkPlan::Before(before) = storage.plan_link(relation, source, target, position)? {
+            if R::HAS_NAMES && storage.names.is_some() {
+                storage.claim_name(relation, source, target.index())?;
+            }
             let reserved = storage.reserve_link(relation, source.index(), target.index())?;
             storage.link(reserved, relation, source, target.index(), before);
         }
@@ -128,9 +131,10 @@ impl<R: Relation> RelationsMut<'_, R> {
         if !self.world.contains(source) {
             return Err(NoSuchEntity { entity: source }.into());
         }
-        let target = self.as_ref().target(source);
-        if self.world.storage.names.is_some() && target.is_some() {
-            self.world.storage.check_name_below(relation, source, NONE)?;
+        let slot = self.world.storage.sparse.links(Some(relation)).get(source.index()).target;
+        let target = self.world.storage.slot(slot).filter(|_| slot != NONE);
+        if R::HAS_NAMES && self.world.storage.names.is_some() {
+            self.world.storage.claim_name(relation, source, NONE)?;
         }
         self.world.storage.reserve_entries(1)?;
         self.world.storage.unlink(relation, source);
@@ -187,6 +191,9 @@ impl<R: Relation> RelationsMut<'_, R> {
         let reserved = storage.reserve_link(relation, storage.entities.next_index(), target.index())?;
         self.world.spawn_then(bundle, 2, |storage, source| {
             storage.link(reserved, relation, source, target.index(), None);
+            if R::HAS_NAMES {
+                storage.index_name(source.index());
+            }
         })
     }
 

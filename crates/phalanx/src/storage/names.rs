@@ -55,19 +55,22 @@ impl Storage {
     }
 
     /// Checks that an entity can have its name among the children of another slot, or among those without a parent, if the
-    /// relation is that of parents.
+    /// relation is that of parents. It is found there then, as soon as it is linked.
     ///
     /// # Errors
     ///
     /// [`RelationError::NameTaken`] if one of them has it.
     #[cold]
     #[inline(never)]
-    pub(crate) fn check_name_below(&self, relation: u32, entity: Entity, parent: u32) -> Result<(), RelationError> {
+    pub(crate) fn claim_name(&mut self, relation: u32, entity: Entity, parent: u32) -> Result<(), RelationError> {
         let named = self.name_at(entity.index()).filter(|_| self.sparse.tree_of_names() == Some(relation));
-        match named.and_then(|name| self.find_holder(entity.index(), parent, name)) {
-            Some(holder) => Err(RelationError::NameTaken { entity, holder }),
-            None => Ok(()),
+        let Some(&name) = named else { return Ok(()) };
+        if let Some(holder) = self.find_holder(entity.index(), parent, &name) {
+            return Err(RelationError::NameTaken { entity, holder });
         }
+        // The index may have slots in vain, so it does not matter if the link is not made.
+        self.index_name_at(entity.index(), parent, &name);
+        Ok(())
     }
 
     /// Reserves capacity in the index for more names. Nothing else changes.
@@ -97,15 +100,18 @@ impl Storage {
     }
 
     /// Adds the entity at a slot to the index, if it has a name. Called when it has got a name, or another parent.
-    #[cold]
-    #[inline(never)]
+    #[inline]
     pub(crate) fn index_name(&mut self, slot: u32) {
-        if let Some(name) = self.name_at(slot).copied() {
+        if self.names.is_some()
+            && let Some(name) = self.name_at(slot).copied()
+        {
             self.index_name_at(slot, self.parent_at(slot), &name);
         }
     }
 
     /// Adds the entity at a slot to the index, under a name that it has or is about to get. Capacity is reserved before.
+    #[cold]
+    #[inline(never)]
     pub(crate) fn index_name_at(&mut self, slot: u32, parent: u32, name: &Name) {
         let Some(mut index) = self.names.take() else { return };
         let hash_of = index.hasher();

@@ -234,6 +234,7 @@ pub(crate) fn clone_all(world: &mut World, entities: &[Entity], maps: bool) -> R
         let reserved = unsafe { Reserved::new() };
         world.storage.link(reserved, pair.relation, twin(pair.source), twin(pair.target).index(), None);
     }
+    named.keys().filter_map(|slot| map.at(*slot)).for_each(|(_, twin)| world.storage.index_name(twin.index()));
     if maps {
         for Location { table, row } in made {
             world.storage.map_entities(&map, table, row..row + 1);

@@ -79,7 +79,5 @@ pub(super) fn try_move_names(
 
 /// Adds the entities that have arrived to the index.
 pub(super) fn index_arrived(to: &mut Storage, map: &EntityMap) {
-    if to.names.is_some() {
-        map.iter().for_each(|(_, new)| to.index_name(new.index()));
-    }
+    map.iter().for_each(|(_, new)| to.index_name(new.index()));
 }

@@ -14,6 +14,7 @@ mod hostile;
 mod kit;
 mod links;
 mod merge;
+mod names;
 mod parts;
 mod plain;
 mod pools;
