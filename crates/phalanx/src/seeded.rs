@@ -43,6 +43,14 @@ impl Default for Seeded {
     }
 }
 
+impl Seeded {
+    /// Returns the summand and the factors, for keys that are not a list of numbers.
+    #[inline]
+    pub(crate) fn parts(self) -> (u64, &'static [u64; MOST]) {
+        (self.0.start, &self.0.factors)
+    }
+}
+
 impl BuildHasher for Seeded {
     type Hasher = Numbers;
 

@@ -21,5 +21,5 @@ mod name_of;
 
 pub use name::Name;
 pub(crate) use name_index::NameIndex;
-pub(crate) use name_key::NameKey;
+pub(crate) use name_key::{NameKey, PathName};
 pub(crate) use name_of::NameOf;

@@ -1,6 +1,5 @@
 //! [`NameIndex`]: where entities with a name may be found.
 
-use super::name_key::hash_key;
 use crate::alloc::{try_clone_slice, try_vec};
 use crate::links::NONE;
 use crate::seeded::Seeded;
@@ -80,23 +79,29 @@ impl NameIndex {
         self.used = 0;
     }
 
-    /// Returns what hashes a parent and a name.
-    pub(crate) fn hasher(&self) -> impl Fn(u32, &str) -> u32 + Copy + use<> {
-        let seeded = self.seeded;
-        move |parent, text| hash_key(seeded, parent, text)
-    }
-
-    /// Returns the hash of a parent and a text of at most [`Name::MAX_LEN`](super::Name::MAX_LEN) bytes.
+    /// Returns the seed of hashes.
     #[inline]
-    pub(crate) fn hash(&self, parent: u32, text: &str) -> u32 {
-        hash_key(self.seeded, parent, text)
+    pub(crate) fn seeded(&self) -> Seeded {
+        self.seeded
     }
 
     /// Returns the slots that may have a parent and a name with this hash.
     #[inline]
     pub(crate) fn candidates(&self, hash: u32) -> impl Iterator<Item = u32> {
-        let in_use = self.positions(hash).map(|at| self.entries[at]).take_while(|entry| entry.slot != NONE);
-        in_use.filter(move |entry| entry.hash == hash).map(|entry| entry.slot)
+        let (mask, mut at) = (self.entries.len() - 1, hash as usize);
+        // At least one entry is free.
+        core::iter::from_fn(move || {
+            loop {
+                let entry = *self.entries.get(at & mask)?;
+                at = at.wrapping_add(1);
+                if entry.slot == NONE {
+                    return None;
+                }
+                if entry.hash == hash {
+                    return Some(entry.slot);
+                }
+            }
+        })
     }
 
     /// Returns all positions, in the order in which a hash is searched.

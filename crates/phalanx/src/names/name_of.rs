@@ -7,19 +7,23 @@ use crate::layout::Pool;
 use crate::plain::{IsPlain, Plain};
 
 /// The component whose values are the names of entities. It is hidden, so that only names that are free are given.
+///
+/// It is aligned so that a name is within one cache line.
 #[derive(Clone, Copy, Debug)]
-#[repr(transparent)]
+#[repr(C, align(64))]
 pub(crate) struct NameOf(pub(crate) Name);
+
+const _: () = assert!(size_of::<NameOf>() == size_of::<Name>());
 
 impl NameOf {
     /// Returns values as names.
     pub(crate) fn names(values: &[NameOf]) -> &[Name] {
-        // SAFETY: a value is a name and nothing else, as its representation says.
+        // SAFETY: a value is a name and nothing else, as its representation and its size say.
         unsafe { core::slice::from_raw_parts(values.as_ptr().cast::<Name>(), values.len()) }
     }
 }
 
-// SAFETY: it is a name, which is plain.
+// SAFETY: it is a name, which is plain, and has no padding.
 unsafe impl Plain for NameOf {
     const ANY_BYTES: bool = Name::ANY_BYTES;
 

@@ -5,17 +5,68 @@ use super::Storage;
 use crate::alloc::try_box;
 use crate::error::RelationError;
 use crate::links::{LinkView, NONE};
-use crate::names::{Name, NameIndex, NameOf};
+use crate::names::{Name, NameIndex, NameOf, PathName};
+use crate::seeded::Seeded;
+use crate::sparse::{LinkRecords, SparseStorage};
 use phalanx_store::{AllocError, Entity};
+
+/// The names of a storage: the values of [`NameOf`].
+#[derive(Clone, Copy)]
+struct Names<'a>(&'a SparseStorage);
+
+impl<'a> Names<'a> {
+    /// Returns the names of a storage that knows names.
+    #[inline]
+    fn of(storage: &'a Storage) -> Option<Names<'a>> {
+        storage.sparse.names().map(|names| Names(storage.sparse.get(names)))
+    }
+
+    /// Returns the name of the entity at a slot.
+    #[inline]
+    fn get(self, slot: u32) -> Option<&'a Name> {
+        let row = self.0.row(slot)?;
+        // SAFETY: the storage is that of `NameOf`, whose values are names, and the row is in use.
+        Some(unsafe { &(*self.0.values().at(row).cast::<NameOf>()).0 })
+    }
+
+    /// Returns the slots that have a name.
+    fn slots(self) -> impl Iterator<Item = u32> + use<'a> {
+        self.0.slots_and_rows().map(|(slot, _)| slot)
+    }
+}
+
+/// What finds entities by their names.
+struct NameLookup<'a> {
+    index: &'a NameIndex,
+    names: Names<'a>,
+    links: LinkRecords<'a>,
+}
+
+impl<'a> NameLookup<'a> {
+    /// Returns what finds entities by their names, if there may be any.
+    #[inline]
+    fn new(storage: &'a Storage) -> Option<NameLookup<'a>> {
+        let links = storage.sparse.links(storage.sparse.tree_of_names());
+        Some(NameLookup { index: storage.names.as_deref()?, names: Names::of(storage)?, links })
+    }
+
+    /// Returns the slot with a name of a path among the children of a slot, or among those without a parent if it is [`NONE`].
+    #[inline]
+    fn find(&self, parent: u32, name: PathName<'_>) -> Option<u32> {
+        let is_named = |slot: &u32| {
+            // Both are read at once.
+            let is_child = self.links.get(*slot).target == parent;
+            self.names.get(*slot).is_some_and(|found| found.as_bytes() == name.text) && is_child
+        };
+        self.index.candidates(name.hash).find(is_named)
+    }
+}
 
 impl Storage {
     /// Returns the name of the entity at a slot.
     #[inline]
     pub(crate) fn name_at(&self, slot: u32) -> Option<&Name> {
-        let storage = self.sparse.get(self.sparse.names()?);
-        let row = storage.row(slot)?;
-        // SAFETY: the storage is that of `NameOf`, whose values are names, and the row is in use.
-        Some(unsafe { &(*storage.values().at(row).cast::<NameOf>()).0 })
+        Names::of(self)?.get(slot)
     }
 
     /// Returns the slot of the parent of the entity at a slot, or [`NONE`].
@@ -24,33 +75,40 @@ impl Storage {
         self.sparse.links(self.sparse.tree_of_names()).get(slot).target
     }
 
+    /// Returns the hash of the parent of a slot and its name.
+    fn hash_at(&self, seeded: Seeded, slot: u32, name: &Name) -> u32 {
+        PathName::whole(seeded, self.parent_at(slot), name).hash
+    }
+
     /// Returns the number of entities that have a name.
     pub(crate) fn name_count(&self) -> usize {
-        self.sparse.names().map_or(0, |names| self.sparse.get(names).len() as usize)
+        Names::of(self).map_or(0, |names| names.0.len() as usize)
     }
 
     /// Returns the slot with a name among the children of a slot, or among those without a parent if it is [`NONE`].
     #[inline]
-    pub(crate) fn find_named(&self, parent: u32, name: &str) -> Option<u32> {
-        if name.len() > Name::MAX_LEN {
-            return None;
-        }
-        let index = self.names.as_ref()?;
-        let is_named = |slot: &u32| {
-            self.name_at(*slot).is_some_and(|found| found.as_str() == name) && self.parent_at(*slot) == parent
-        };
-        index.candidates(index.hash(parent, name)).find(is_named)
+    pub(crate) fn find_named(&self, parent: u32, name: &Name) -> Option<u32> {
+        let names = NameLookup::new(self)?;
+        names.find(parent, PathName::whole(names.index.seeded(), parent, name))
     }
 
     /// Returns the slot at the end of a path that begins among the children of a slot, or among those without a parent if it is
     /// [`NONE`].
     #[inline]
-    pub(crate) fn find_path(&self, parent: u32, path: &str) -> Option<u32> {
-        path.split('/').try_fold(parent, |parent, name| self.find_named(parent, name))
+    pub(crate) fn find_path(&self, mut parent: u32, path: &str) -> Option<u32> {
+        let (names, mut start) = (NameLookup::new(self)?, 0);
+        loop {
+            let name = PathName::new(names.index.seeded(), parent, path.as_bytes(), start)?;
+            parent = names.find(parent, name)?;
+            match name.next {
+                Some(next) => start = next,
+                None => return Some(parent),
+            }
+        }
     }
 
     /// Returns another entity that has a name among the children of a slot, or among those without a parent.
-    pub(crate) fn find_holder(&self, slot: u32, parent: u32, name: &str) -> Option<Entity> {
+    pub(crate) fn find_holder(&self, slot: u32, parent: u32, name: &Name) -> Option<Entity> {
         self.find_named(parent, name).filter(|holder| *holder != slot).and_then(|holder| self.slot(holder))
     }
 
@@ -90,10 +148,10 @@ impl Storage {
 
     /// Adds all names to an empty index, which has capacity for them.
     fn fill_index(&self, index: &mut NameIndex) {
-        let Some(names) = self.sparse.names() else { return };
-        for (slot, _) in self.sparse.get(names).slots_and_rows() {
-            if let Some(name) = self.name_at(slot) {
-                let is_added = index.add(index.hash(self.parent_at(slot), name), slot, |_| true);
+        let Some(names) = Names::of(self) else { return };
+        for slot in names.slots() {
+            if let Some(name) = names.get(slot) {
+                let is_added = index.add(self.hash_at(index.seeded(), slot, name), slot, |_| true);
                 debug_assert!(is_added, "an index has capacity for all names");
             }
         }
@@ -114,9 +172,8 @@ impl Storage {
     #[inline(never)]
     pub(crate) fn index_name_at(&mut self, slot: u32, parent: u32, name: &Name) {
         let Some(mut index) = self.names.take() else { return };
-        let hash_of = index.hasher();
-        let hash = hash_of(parent, name);
-        let has_hash = |slot: u32| self.name_at(slot).map(|name| hash_of(self.parent_at(slot), name)) == Some(hash);
+        let (seeded, hash) = (index.seeded(), PathName::whole(index.seeded(), parent, name).hash);
+        let has_hash = |slot: u32| self.name_at(slot).is_some_and(|name| self.hash_at(seeded, slot, name) == hash);
         if !index.add(hash, slot, has_hash) {
             index.clear();
             self.fill_index(&mut index);
@@ -138,14 +195,14 @@ impl Storage {
 
     /// Checks the names and their index, in time linear in their number.
     pub(crate) fn validate_names(&self) -> Result<(), &'static str> {
-        let Some(names) = self.sparse.names().filter(|names| self.sparse.get(*names).len() > 0) else { return Ok(()) };
+        let Some(names) = Names::of(self).filter(|names| names.0.len() > 0) else { return Ok(()) };
         let Some(index) = &self.names else { return Err("names without an index") };
         index.validate(self.name_count())?;
-        for (slot, _) in self.sparse.get(names).slots_and_rows() {
+        for slot in names.slots() {
             if self.slot(slot).is_none_or(|entity| entity.is_row()) {
                 return Err("a name of what is not a live entity");
             }
-            let Some(name) = self.name_at(slot) else { continue };
+            let Some(name) = names.get(slot) else { continue };
             match self.find_named(self.parent_at(slot), name) {
                 Some(found) if found == slot => {}
                 Some(_) => return Err("two entities with the same name and the same parent"),

@@ -4,7 +4,7 @@ use super::EntityMap;
 use crate::alloc::try_reserve_map;
 use crate::error::{RelationError, StructuralError};
 use crate::links::NONE;
-use crate::names::NameKey;
+use crate::names::{Name, NameKey};
 use crate::seeded::NumberMap;
 use crate::storage::Storage;
 use crate::storage::link_pairs::{LinkPair, LinkPairs};
@@ -25,7 +25,7 @@ impl Roots {
         &mut self,
         storage: &Storage,
         entity: Entity,
-        find: impl Fn(&str) -> Option<Entity>,
+        find: impl Fn(&Name) -> Option<Entity>,
     ) -> Result<(), RelationError> {
         let Some(&name) = storage.name_at(entity.index()) else { return Ok(()) };
         try_reserve_map(&mut self.0, 1)?;
@@ -56,7 +56,7 @@ pub(super) fn try_move_names(
         return Ok(());
     }
     let is_of_tree = |pair: &&LinkPair| Some(pair.relation) == from.sparse.tree_of_names();
-    let find = |storage: &Storage, name: &str| storage.find_named(NONE, name).and_then(|slot| storage.slot(slot));
+    let find = |storage: &Storage, name: &Name| storage.find_named(NONE, name).and_then(|slot| storage.slot(slot));
     let mut arriving = Roots::default();
     let roots = entities.iter().filter(|entity| from.parent_at(entity.index()) == NONE).copied();
     let cut = links.own.iter().filter(is_of_tree).filter(|pair| !pair.is_inside).map(|pair| pair.source);

@@ -100,10 +100,10 @@ fn h102_listeners_rename_and_move_what_they_are_called_for() {
     let b = world.spawn_named("guest", ()).unwrap();
     world.validate().unwrap();
     assert_eq!(world.path(b).as_deref(), Some("home/first"));
-    // The third can have neither, and stays where it is.
+    // Below the second one the third can have both names, but it cannot be moved while it has the first.
     let c = world.entity_mut(b).unwrap().spawn_child_named("guest", ()).unwrap();
     world.validate().unwrap();
-    assert_eq!(world.path(c).as_deref(), Some("home/first/guest"));
+    assert_eq!(world.path(c).as_deref(), Some("home/first/second"));
     assert!(world.find("home/second") == Some(a) && world.find("home/first") == Some(b));
     assert!(log.lock().unwrap().iter().flatten().any(|path| path == "home/first"));
 }
