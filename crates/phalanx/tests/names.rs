@@ -86,7 +86,7 @@ fn a_link_or_unlink_to_siblings_with_the_same_name_is_refused() {
     assert_eq!(tree.as_ref().parent(gun), Some(ship));
     tree.link(other, fleet).unwrap();
     assert_eq!((world.find("fleet/gun"), world.find("fleet/ship/gun")), (Some(other), Some(gun)));
-    // Another position among the same siblings is no clash.
+    // Another position among the same siblings does not clash.
     world.relations_mut::<ChildOf>().link_at(other, fleet, phalanx::relation::Position::First).unwrap();
     world.validate().unwrap();
 }

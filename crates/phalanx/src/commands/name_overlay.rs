@@ -13,7 +13,7 @@ use crate::seeded::NumberMap;
 use crate::world::World;
 use phalanx_store::{AllocError, Entity};
 
-/// The names that a segment would have changed, and who would have come to a name. Each entry has the number of the segment
+/// The names that a segment changes, and the entities that get a place among siblings with a name. Each entry has the number of the segment
 /// that set it. It counts in that segment only.
 #[derive(Debug, Default)]
 pub(super) struct NameOverlay {
