@@ -128,6 +128,8 @@ pub enum Bound {
     Within(f64),
     /// At least this many times as fast.
     Times(f64),
+    /// At most this many nanoseconds an operation.
+    Nanoseconds(f64),
 }
 
 /// What a contender is to reach.
@@ -164,6 +166,7 @@ pub fn print_targets(targets: &[Target], figures: &[Figures]) {
         let ratio = f.of(t.ours) / theirs;
         let (ok, said) = match t.bound {
             Bound::Within(x) => (ratio <= x, format!("{ratio:.2} of {label}'s time, at most {x:.2}")),
+            Bound::Nanoseconds(x) => (f.of(t.ours) <= x, format!("{:.1} ns, at most {x:.1}", f.of(t.ours))),
             Bound::Times(x) => {
                 (1.0 / ratio >= x, format!("{:.2} times as fast as {label}, at least {x:.2}", 1.0 / ratio))
             }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-const NUMBERS: std::ops::RangeInclusive<u32> = 1..=99;
+const NUMBERS: std::ops::RangeInclusive<u32> = 1..=105;
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).expect("the crate is two levels down").to_path_buf()

@@ -7,8 +7,9 @@
 #![allow(dead_code)]
 
 use phalanx::group::Owned;
+use phalanx::relation::ChildOf;
 use phalanx::snapshot::Registry;
-use phalanx::{Component, Entity, World};
+use phalanx::{CommandBuffer, Component, Entity, World};
 use phalanx_testkit::Rng;
 use std::hint::black_box;
 use std::process::{Command, Stdio};
@@ -184,6 +185,53 @@ const WORKLOADS: &[(&str, fn())] = &[
         let (mut world, entities) = table_world();
         entities.iter().for_each(|e| world.insert(*e, Mass(1.0, 2.0, 3.0)).unwrap());
         measured(|| world.query_mut::<&mut Mass>().for_each(|mass| mass.0 += 1.0));
+    }),
+    ("spawn, child", || {
+        let (mut world, parents) = table_world();
+        let mut tree = world.relations_mut::<ChildOf>();
+        let children: Vec<_> = parents.iter().map(|parent| tree.spawn(*parent, row(1)).unwrap()).collect();
+        world.despawn_batch(children);
+        let mut tree = world.relations_mut::<ChildOf>();
+        measured(|| parents.iter().for_each(|parent| _ = black_box(tree.spawn(*parent, row(1)).unwrap())));
+    }),
+    ("link and unlink", || {
+        let (mut world, entities) = table_world();
+        let (children, parents) = entities.split_at(COUNT / 2);
+        let mut tree = world.relations_mut::<ChildOf>();
+        let mut all = || {
+            children.iter().zip(parents).for_each(|(child, parent)| tree.link(*child, *parent).unwrap());
+            children.iter().for_each(|child| _ = black_box(tree.unlink(*child).unwrap()));
+        };
+        all();
+        measured(all);
+    }),
+    ("commands, inserted and linked", || {
+        let (mut world, entities) = table_world();
+        let mut commands = CommandBuffer::new();
+        let mut all = || {
+            entities.iter().for_each(|entity| commands.insert(*entity, Burning(1.0, 2.0, 3.0)));
+            entities.windows(2).for_each(|pair| commands.link::<ChildOf>(pair[1], pair[0]));
+            assert!(commands.apply(&mut world).is_complete());
+        };
+        all();
+        measured(all);
+    }),
+    ("find, three names", || {
+        let mut world = World::new();
+        let mut paths = Vec::new();
+        for a in 0..10 {
+            let squadron = world.spawn_named(&format!("squadron {a}"), ()).unwrap();
+            for b in 0..20 {
+                let mut squadron = world.entity_mut(squadron).unwrap();
+                let ship = squadron.spawn_child_named(&format!("ship {b}"), ()).unwrap();
+                for c in 0..50 {
+                    world.entity_mut(ship).unwrap().spawn_child_named(&format!("turret {c}"), ()).unwrap();
+                    paths.push(format!("squadron {a}/ship {b}/turret {c}"));
+                }
+            }
+        }
+        assert_eq!(paths.len(), COUNT);
+        measured(|| paths.iter().filter(|path| world.find(path).is_some()).count());
     }),
     ("save", || {
         let (world, bytes) = saved();

@@ -7,8 +7,9 @@
 use phalanx::relation::{Cascade, ChildOf};
 use phalanx::{Component, Entity, World};
 use phalanx_testkit::Rng;
-use phalanx_testkit::bench::Bound::Within;
+use phalanx_testkit::bench::Bound::{Nanoseconds, Within};
 use phalanx_testkit::bench::{self, Build, Case, Target, Workload, mix, target, time};
+use std::collections::HashMap;
 use std::hint::black_box;
 use std::time::Duration;
 
@@ -19,6 +20,7 @@ const REPARENT: &str = "reparent random leaves of 10,000";
 const DESPAWN: &str = "despawn one of many children";
 const TREES: &str = "despawn 1,000 trees of 100";
 const TRANSFORMS: &str = "transforms of 51,696 nodes";
+const FIND: &str = "find three names of 100,000";
 const MOVED: &str = "transforms, 1 % moved";
 
 const TARGETS: &[Target] = &[
@@ -28,6 +30,7 @@ const TARGETS: &[Target] = &[
     target(TREES, "trees", &["by list"], Within(1.3)),
     target(TRANSFORMS, "grouped pools", &["sorted arrays"], Within(1.15)),
     target(TRANSFORMS, "tables", &["sorted arrays"], Within(2.0)),
+    target(FIND, "phalanx", &["map of paths"], Nanoseconds(60.0)),
     target(MOVED, "grouped pools", &["one pass over bits"], Within(1.5)),
 ];
 
@@ -404,6 +407,55 @@ fn moved() -> Workload {
     Workload { name: MOVED, ops: shape().len() as f64, build }
 }
 
+/// The paths of three names that lead to the leaves of a tree: 40 entities with 50 children, which have 49 children each.
+fn paths() -> Vec<String> {
+    let path = |(a, b, c)| format!("squadron {a}/ship {b}/turret {c}");
+    let all = (0..40).flat_map(|a| (0..50).flat_map(move |b| (0..49).map(move |c| (a, b, c))));
+    all.map(path).collect()
+}
+
+fn find() -> Workload {
+    const LOOKUPS: usize = 10_000;
+    fn of(label: &'static str, mut find: impl FnMut(&str) -> Option<Entity> + 'static) -> Case {
+        let (paths, mut rng) = (paths(), Rng::new(5));
+        let chosen: Vec<String> = (0..LOOKUPS).map(|_| paths[rng.below(paths.len())].clone()).collect();
+        case(label, move |_| {
+            let (ns, sum) = time(|| {
+                chosen.iter().map(|path| u64::from(find(black_box(path)).unwrap().index())).fold(0, u64::wrapping_add)
+            });
+            (ns, sum)
+        })
+    }
+    fn world() -> World {
+        let mut world = World::new();
+        for path in paths() {
+            let mut parent = None;
+            for name in path.split('/') {
+                let found = match parent {
+                    None => world.find(name),
+                    Some(parent) => world.entity(parent).unwrap().find(name),
+                };
+                parent = Some(found.unwrap_or_else(|| match parent {
+                    None => world.spawn_named(name, Body([0.0; 4])).unwrap(),
+                    Some(parent) => world.entity_mut(parent).unwrap().spawn_child_named(name, Body([1.0; 4])).unwrap(),
+                }));
+            }
+        }
+        world
+    }
+    let map = || {
+        let world = world();
+        let map: HashMap<String, Entity> =
+            paths().into_iter().map(|path| (path.clone(), world.find(&path).unwrap())).collect();
+        of("map of paths", move |path| map.get(path).copied())
+    };
+    let ours = || {
+        let world = world();
+        of("phalanx", move |path| world.find(path))
+    };
+    Workload { name: FIND, ops: LOOKUPS as f64, build: vec![Box::new(map) as Build, Box::new(ours)] }
+}
+
 fn main() {
     bench::settle_allocator();
     let args: Vec<String> = std::env::args().collect();
@@ -411,7 +463,7 @@ fn main() {
     let only = after("--only");
     let seconds: f64 = after("--seconds").and_then(|s| s.parse().ok()).unwrap_or(3.0);
     let mut figures = Vec::new();
-    for make in [spawn, reparent, despawn_one, trees, transforms, moved] {
+    for make in [spawn, reparent, despawn_one, trees, transforms, moved, find] {
         let workload = make();
         if only.is_none_or(|word| workload.name.contains(word.as_str())) {
             let f = bench::run(&workload, Duration::from_secs_f64(seconds));

@@ -159,6 +159,10 @@ pub trait Component: Sized + Send + Sync + 'static {
     /// The relation whose records the values are, for the hidden component of a relation.
     #[doc(hidden)]
     const RELATION: Option<RelationInfo> = None;
+
+    /// Whether rows get the component only by operations of their own.
+    #[doc(hidden)]
+    const HIDDEN: bool = Self::RELATION.is_some();
 }
 
 /// A function that passes each entity in a value to another function, which may change it.
@@ -233,6 +237,8 @@ pub struct ComponentInfo {
     pub(crate) requires: &'static [Requirement],
     /// The relation whose records the values are.
     pub(crate) relation: Option<RelationInfo>,
+    /// Whether rows get the component only by operations of their own.
+    pub(crate) is_hidden: bool,
     /// The accesses that were counted.
     pub(crate) usage: Usage,
 }
@@ -384,6 +390,7 @@ impl Components {
             track: Track::None,
             requires: &[],
             relation: None,
+            is_hidden: true,
             usage: Usage::default(),
         };
         let (mut infos, mut order, mut ranks) = (try_vec(1)?, try_vec(1)?, try_vec(1)?);
@@ -439,9 +446,9 @@ impl Components {
         self.by_type.get(&key).copied().unwrap_or(ComponentId::UNKNOWN)
     }
 
-    /// Returns `true` if rows cannot be given the component: it is the reserved one, or that of a relation.
+    /// Returns `true` if rows cannot be given the component: it is the reserved one, that of a relation, or that of names.
     pub(crate) fn is_hidden(&self, id: ComponentId) -> bool {
-        id == ComponentId::ROW || self.infos.get(id.index()).is_some_and(|info| info.relation.is_some())
+        self.infos.get(id.index()).is_some_and(|info| info.is_hidden)
     }
 
     /// Returns the id of a type, and registers the type if it has none.
@@ -467,6 +474,7 @@ impl Components {
             visit: C::ENTITIES.map(|_| crate::layout::visit_value::<C> as VisitFn),
             requires: C::REQUIRES,
             relation: C::RELATION,
+            is_hidden: C::HIDDEN,
             usage: Usage::default(),
         })
     }

@@ -285,6 +285,13 @@ pub enum RelationError {
         /// The number of sources that would not be despawned with it.
         count: usize,
     },
+    /// The entity would have the same [name](crate::Name) as another one with the same parent, or without a parent.
+    NameTaken {
+        /// The entity.
+        entity: Entity,
+        /// The entity that has the name.
+        holder: Entity,
+    },
     /// Allocation failed.
     Alloc(AllocError),
 }
@@ -305,12 +312,65 @@ impl fmt::Display for RelationError {
             RelationError::Refused { relation, entity, count } => {
                 write!(f, "{entity} cannot be despawned: {count} entities are linked to it by {relation}")
             }
+            RelationError::NameTaken { entity, holder } => {
+                write!(f, "{entity} cannot have its name there: {holder} has it")
+            }
             RelationError::Alloc(error) => error.fmt(f),
         }
     }
 }
 
 impl core::error::Error for RelationError {}
+
+/// The error of a [name](crate::Name). The world is unchanged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum NameError {
+    /// The text is empty.
+    Empty,
+    /// The text contains `/`.
+    Slash,
+    /// The text is longer than [`Name::MAX_LEN`](crate::Name::MAX_LEN).
+    TooLong {
+        /// The number of bytes.
+        len: usize,
+    },
+    /// The entity is not alive.
+    NoSuchEntity(NoSuchEntity),
+    /// Another entity with the same parent has the name, or another one without a parent.
+    Taken {
+        /// The entity that has the name.
+        holder: Entity,
+    },
+    /// Allocation failed.
+    Alloc(AllocError),
+}
+
+impl fmt::Display for NameError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            NameError::Empty => f.write_str("a name is not empty"),
+            NameError::Slash => f.write_str("a name does not contain /"),
+            NameError::TooLong { len } => write!(f, "a name has at most 63 bytes, not {len}"),
+            NameError::NoSuchEntity(error) => error.fmt(f),
+            NameError::Taken { holder } => write!(f, "{holder} has the name, beside it"),
+            NameError::Alloc(error) => error.fmt(f),
+        }
+    }
+}
+
+impl core::error::Error for NameError {}
+
+impl From<NoSuchEntity> for NameError {
+    fn from(error: NoSuchEntity) -> Self {
+        NameError::NoSuchEntity(error)
+    }
+}
+impl From<AllocError> for NameError {
+    fn from(error: AllocError) -> Self {
+        NameError::Alloc(error)
+    }
+}
 
 impl From<NoSuchEntity> for RelationError {
     fn from(error: NoSuchEntity) -> Self {

@@ -118,6 +118,7 @@ mod journal;
 pub mod layout;
 mod links;
 mod mutation;
+mod names;
 mod plain;
 mod prefetch;
 pub mod query;
@@ -142,11 +143,12 @@ pub use commands::{CommandBuffer, CommandError, CommandInbox};
 pub use component::{Component, ComponentId, ComponentInfo, Components, Requirement};
 pub use entities::MapEntities;
 pub use error::{
-    ComponentError, DuplicateComponent, NoSuchEntity, NoSuchResource, RelationError, RowError, StructuralError,
-    UnequalColumns,
+    ComponentError, DuplicateComponent, NameError, NoSuchEntity, NoSuchResource, RelationError, RowError,
+    StructuralError, UnequalColumns,
 };
 pub use event::Event;
 pub use group::Group;
+pub use names::Name;
 #[cfg(feature = "derive")]
 pub use phalanx_derive::{Bundle, Component, Event, MapEntities, Plain, QueryData, Relation, SystemParam};
 pub use phalanx_store as store;

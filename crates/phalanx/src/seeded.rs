@@ -20,7 +20,7 @@ use std::sync::OnceLock;
 pub(crate) type NumberMap<K, V> = HashMap<K, V, Seeded>;
 
 /// The most numbers that a key can have.
-const MOST: usize = 3;
+const MOST: usize = 18;
 
 /// The random numbers of the hash: the summand and the factors.
 #[derive(Debug)]
@@ -38,8 +38,16 @@ impl Default for Seeded {
         static SEED: OnceLock<Seed> = OnceLock::new();
         Seeded(SEED.get_or_init(|| {
             let random = RandomState::new();
-            Seed { start: random.hash_one(0), factors: [1, 2, 3].map(|i| random.hash_one(i)) }
+            Seed { start: random.hash_one(0), factors: core::array::from_fn(|at| random.hash_one(at + 1)) }
         }))
+    }
+}
+
+impl Seeded {
+    /// Returns the summand and the factors, for keys that are not a list of numbers.
+    #[inline]
+    pub(crate) fn parts(self) -> (u64, &'static [u64; MOST]) {
+        (self.0.start, &self.0.factors)
     }
 }
 

@@ -9,6 +9,8 @@ mod buffers;
 mod kit;
 #[path = "../../tests/relation_model/model.rs"]
 mod model;
+#[path = "../../tests/relation_model/names.rs"]
+mod names;
 #[path = "../../tests/relation_model/program.rs"]
 mod program;
 

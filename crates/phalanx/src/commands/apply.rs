@@ -264,9 +264,9 @@ impl CommandBuffer {
             let entry = &entries[position];
             // SAFETY: the entry and the arena are of one buffer, and the entry owns its payload.
             let resolved = unsafe {
-                let (key, link) = (CommandBuffer::key(arena, entry), CommandBuffer::link_payload(arena, entry));
-                let payload = arena.at(entry.offset, entry.vtable.layout);
-                resolver.resolve(world, entry, (key, link, payload), position)
+                let (payload, ptr) =
+                    (CommandBuffer::payload(arena, entry), arena.at(entry.offset, entry.vtable.layout));
+                resolver.resolve(world, entry, payload, ptr, position)
             };
             let required_sparse = world.bundles.required_sparse().len();
             if resolver.required_sparse != required_sparse && !matches!(resolved, Err(StructuralError::Alloc(_))) {

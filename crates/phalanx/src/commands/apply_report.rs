@@ -28,6 +28,10 @@ pub enum CommandKind {
     Link,
     /// [`CommandBuffer::unlink`](crate::CommandBuffer::unlink).
     Unlink,
+    /// [`CommandBuffer::set_name`](crate::CommandBuffer::set_name).
+    SetName,
+    /// [`CommandBuffer::remove_name`](crate::CommandBuffer::remove_name).
+    RemoveName,
     /// [`CommandBuffer::queue`](crate::CommandBuffer::queue).
     Closure,
 }
@@ -54,6 +58,8 @@ impl fmt::Display for CommandKind {
             CommandKind::RemoveRow => "remove_row",
             CommandKind::Link => "link",
             CommandKind::Unlink => "unlink",
+            CommandKind::SetName => "set_name",
+            CommandKind::RemoveName => "remove_name",
             CommandKind::Closure => "queue",
         })
     }

@@ -8,11 +8,14 @@
 
 use super::apply_report::{CommandError, CommandKind};
 use super::resolver::Resolver;
-use super::vtable::{CommandVtable, DELETE_ROW, DESPAWN, ErasedVtables, LinkPayload, RowPayload, Vtables};
+use super::vtable::{
+    CommandVtable, DELETE_ROW, DESPAWN, ErasedVtables, LinkPayload, Payload, REMOVE_NAME, RowPayload, SET_NAME, Vtables,
+};
 use crate::bundle::Bundle;
 use crate::change_detection::Moment;
 use crate::error::{StructuralError, panic_change};
 use crate::mutation::arena::Arena;
+use crate::names::{Name, NameOf};
 use crate::rows::Key;
 use crate::world::{BundleBuilder, World};
 use core::fmt;
@@ -430,15 +433,21 @@ impl CommandBuffer {
         entry.vtable.kind.is_of_row().then(payload)
     }
 
-    /// Returns the payload of a command that links entities.
+    /// Returns what resolving a command needs of its payload. The command still owns it.
     ///
     /// # Safety
     ///
-    /// The arena has the payload of the command.
-    pub(super) unsafe fn link_payload(arena: &Arena, entry: &Entry) -> Option<LinkPayload> {
-        // SAFETY: the arena has the payload at this offset, by the caller's contract.
-        let payload = || unsafe { arena.at(entry.offset, entry.vtable.layout).cast::<LinkPayload>().read() };
-        (entry.vtable.kind == CommandKind::Link).then(payload)
+    /// The arena has the payload of the command, and is not changed while the result is used.
+    pub(super) unsafe fn payload<'a>(arena: &'a Arena, entry: &Entry) -> Payload<'a> {
+        // SAFETY: the arena has the payload at this offset, by the caller's contract. Its type is that of the kind of command.
+        unsafe {
+            let payload = arena.at(entry.offset, entry.vtable.layout);
+            match entry.vtable.kind {
+                CommandKind::Link => Payload::Link(payload.cast::<LinkPayload>().read()),
+                CommandKind::SetName => Payload::Name(&(*payload.cast::<NameOf>()).0),
+                _ => CommandBuffer::key(arena, entry).map_or(Payload::None, Payload::Row),
+            }
+        }
     }
 
     /// Records a command that links an entity.
@@ -449,6 +458,14 @@ impl CommandBuffer {
     /// Records a command that unlinks an entity.
     pub(crate) fn record_unlink(&mut self, vtable: &'static CommandVtable, source: Entity) {
         self.record(vtable, Some(source), ());
+    }
+
+    /// Records a command that gives an entity a name, or removes it.
+    pub(crate) fn record_name(&mut self, entity: Entity, name: Option<Name>) {
+        match name {
+            Some(name) => self.record(SET_NAME, Some(entity), NameOf(name)),
+            None => self.record(REMOVE_NAME, Some(entity), ()),
+        }
     }
 
     /// Records a command whose payload is a `P`.

@@ -3,9 +3,13 @@
 
 use super::CommandBuffer;
 use super::apply_report::CommandKind;
-use super::vtable::{CommandVtable, DELETE_ROW, ErasedBundle, ErasedVtables, LinkPayload, RowPayload, without_payload};
+use super::vtable::{
+    CommandVtable, DELETE_ROW, ErasedBundle, ErasedVtables, LinkPayload, REMOVE_NAME, RowPayload, SET_NAME,
+    without_payload,
+};
 use crate::error::StructuralError;
 use crate::mutation::Position;
+use crate::names::{Name, NameOf};
 use crate::rows::Key;
 use crate::world::World;
 use core::alloc::Layout;
@@ -97,5 +101,13 @@ impl CommandBuffer {
     /// Records that an entity is unlinked from its target by the relation with a storage id.
     pub(crate) fn try_unlink_erased(&mut self, relation: u32, source: Entity) -> Result<(), AllocError> {
         self.try_record(UNLINK, Some(source), ErasedLink { payload: (), relation })
+    }
+
+    /// Records that an entity gets a name, or loses it.
+    pub(crate) fn try_record_name(&mut self, entity: Entity, name: Option<Name>) -> Result<(), AllocError> {
+        match name {
+            Some(name) => self.try_record(SET_NAME, Some(entity), NameOf(name)),
+            None => self.try_record(REMOVE_NAME, Some(entity), ()),
+        }
     }
 }

@@ -7,6 +7,7 @@ mod command_buffer;
 mod command_inbox;
 #[cfg(feature = "snapshot")]
 mod erased;
+mod name_overlay;
 mod reserve;
 mod resolver;
 mod row_overlay;

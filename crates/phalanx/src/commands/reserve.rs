@@ -14,9 +14,12 @@ impl Resolver {
         if self.slots > 0 {
             world.storage.reserve_entities(self.slots).map_err(at(self.slots_position))?;
         }
-        if self.names > 0 {
-            let slots = world.storage.entities.capacity();
-            world.storage.rows.try_reserve(self.names, self.names, slots).map_err(at(self.slots_position))?;
+        if self.extra_rows > 0 {
+            let (rows, slots) = (self.extra_rows, world.storage.entities.capacity());
+            world.storage.rows.try_reserve(rows, rows, slots).map_err(at(self.slots_position))?;
+        }
+        if self.named > 0 {
+            world.storage.try_reserve_names(self.named).map_err(at(first))?;
         }
         for (table, demand) in (0..).zip(&self.demands).filter(|(_, demand)| demand.max > 0) {
             let rows = u32::try_from(demand.max).map_err(|_| AllocError::CapacityOverflow);

@@ -6,14 +6,15 @@
 
 use super::apply_report::CommandKind;
 use super::command_buffer::{Entry, moment_of};
+use super::name_overlay::NameOverlay;
 use super::row_overlay::RowOverlay;
 use super::slot_predictor::SlotPredictor;
 use super::step::Step;
-use super::vtable::LinkPayload;
+use super::vtable::{LinkPayload, Payload};
 use crate::alloc::{try_reserve, try_reserve_map};
 use crate::change_detection::Moment;
 use crate::error::{NoSuchEntity, RowError, StructuralError};
-use crate::links::LinkStore;
+use crate::links::{LinkStore, NONE};
 use crate::mutation::LinkPlan;
 use crate::mutation::despawn_set::{DespawnSet, LinkGraph};
 use crate::mutation::link_overlay::{LinkOverlay, PendingLinks};
@@ -26,7 +27,7 @@ use phalanx_store::{AllocError, Entity};
 
 /// A row that a command changes.
 #[derive(Clone, Copy, Debug)]
-enum TargetRow {
+pub(super) enum TargetRow {
     Main(Entity),
     Extra(Name, Entity),
 }
@@ -60,14 +61,18 @@ pub(super) struct Resolver {
     pub(super) steps: Vec<Step>,
     /// By slot. Cleared when an application begins. Each entry has the number of the segment that set it.
     overlay: NumberMap<u32, PendingLocation>,
-    segment: u32,
+    pub(super) segment: u32,
     rows: RowOverlay,
     /// By slot and storage: whether the slot would have a value of a sparse component that a bundle requires. Each entry has the
     /// number of the segment that set it.
     sparse: NumberMap<(u32, u32), (u32, bool)>,
     /// The number of sparse components that bundles were known to require when the segment began.
     pub(super) required_sparse: usize,
-    links: LinkOverlay,
+    pub(super) links: LinkOverlay,
+    /// `None` while no command is about an entity with a name.
+    pub(super) names: Option<Box<NameOverlay>>,
+    /// The greatest number of names that are added.
+    pub(super) named: usize,
     /// The highest slot that each relation links, by storage id, and the command that does.
     pub(super) linked: Vec<(u32, u32, usize)>,
     despawn_set: DespawnSet,
@@ -86,7 +91,7 @@ pub(super) struct Resolver {
     /// The first command that spawns one.
     pub(super) slots_position: usize,
     /// The number of extra rows among them.
-    pub(super) names: usize,
+    pub(super) extra_rows: usize,
     /// The spawns of reserved entities, by entity and position, each with the reason why it cannot be executed in this world,
     /// if there is one. Empty if all can be executed.
     lost: Vec<(Entity, usize, Option<StructuralError>)>,
@@ -105,6 +110,7 @@ impl Resolver {
             + self.rows.bytes()
             + self.sparse.capacity() * size_of::<((u32, u32), (u32, bool))>()
             + self.links.bytes()
+            + self.names.as_ref().map_or(0, |names| names.bytes())
             + self.linked.capacity() * size_of::<(u32, u32, usize)>()
             + self.despawn_set.bytes()
             + self.despawned.capacity() * size_of::<Entity>()
@@ -122,6 +128,9 @@ impl Resolver {
         self.sparse.clear();
         self.rows.start();
         self.links.start();
+        if let Some(names) = &mut self.names {
+            names.start();
+        }
         self.segment = 0;
         self.lost_in = None;
     }
@@ -143,7 +152,7 @@ impl Resolver {
         self.despawned.clear();
         self.sparse_inserts.clear();
         self.predictor.begin();
-        (self.slots, self.names, self.entries) = (0, 0, 0);
+        (self.slots, self.extra_rows, self.entries, self.named) = (0, 0, 0, 0);
         (self.is_lenient, self.required_sparse) = (is_lenient, required_sparse);
         self.stash.begin();
         try_reserve(&mut self.steps, count)?;
@@ -193,26 +202,26 @@ impl Resolver {
         last.or_else(|| self.lost.get(next).filter(of_entity)).and_then(|(_, _, reason)| *reason)
     }
 
-    /// Resolves one command: phase 1. The key names the row that it changes, if it is a command about a row. The payload of a
-    /// link names its target.
+    /// Resolves one command: phase 1.
     ///
     /// # Safety
     ///
-    /// The payload is that of the entry, and is initialised.
+    /// `ptr` is to the payload of the entry, which is initialised.
     pub(super) unsafe fn resolve(
         &mut self,
         world: &mut World,
         entry: &Entry,
-        (key, link, payload): (Option<Key>, Option<LinkPayload>, *mut u8),
+        payload: Payload<'_>,
+        ptr: *mut u8,
         position: usize,
     ) -> Result<Step, StructuralError> {
         // SAFETY: the payload is that of the entry, by the caller's contract.
-        let id = |world: &mut World| unsafe { (entry.vtable.id)(payload, world) };
+        let id = |world: &mut World| unsafe { (entry.vtable.id)(ptr, world) };
         let kind = entry.vtable.kind;
         if let Some(reason) = entry.entity.and_then(|entity| self.why_lost(entity, position)) {
             return Err(reason);
         }
-        if let Some(key) = key {
+        if let Payload::Row(key) = payload {
             return self.resolve_row(world, entry, key, id, position);
         }
         if kind == CommandKind::Despawn {
@@ -227,8 +236,13 @@ impl Resolver {
             self.despawn(world, entity, table, position)?;
             return Ok(Step::Despawn);
         }
-        if matches!(kind, CommandKind::Link | CommandKind::Unlink) {
-            return self.resolve_link(world, entry, link, id, position);
+        match kind {
+            CommandKind::Link | CommandKind::Unlink => return self.resolve_link(world, entry, payload, id, position),
+            CommandKind::SetName | CommandKind::RemoveName => {
+                let name = if let Payload::Name(name) = payload { Some(name) } else { None };
+                return self.resolve_name(world, entry, name, id, position);
+            }
+            _ => {}
         }
         let bundle_id = id(world)?;
         let Some(entity) = entry.entity.filter(|_| !entry.vtable.is_predicted) else {
@@ -292,14 +306,17 @@ impl Resolver {
         &mut self,
         world: &mut World,
         entry: &Entry,
-        link: Option<LinkPayload>,
+        payload: Payload<'_>,
         id: impl FnOnce(&mut World) -> Result<usize, StructuralError>,
         position: usize,
     ) -> Result<Step, StructuralError> {
         let source = entry.entity.expect("a link names its source");
         let relation = id(world)? as u32;
         self.find(world, source)?;
-        let Some(LinkPayload { target, position: place }) = link else {
+        let Payload::Link(LinkPayload { target, position: place }) = payload else {
+            if self.links.over(&world.storage).link(relation, source.index()).target != NONE {
+                self.move_name(world, relation, source, NONE)?;
+            }
             self.links.change(&world.storage, relation, |links| links.unlink(source.index()))?;
             self.entries += 1;
             return Ok(Step::Unlink { relation });
@@ -317,6 +334,7 @@ impl Resolver {
             LinkPlan::new(&links, info, source, target, place, alive)?
         };
         let LinkPlan::Before(before) = plan else { return Ok(Step::Nothing) };
+        self.move_name(world, relation, source, target.index())?;
         let link = |links: &mut PendingLinks<'_>| links.link(source.index(), target.index(), before, info.is_tree());
         self.links.change(&world.storage, relation, link)?;
         self.entries += 2;
@@ -355,7 +373,7 @@ impl Resolver {
                 let slot = self.take_slot(world, sparse_inserts, position)?;
                 self.rows.spawn((key.entity.index(), label), slot, target)?;
                 self.add_rows(world, position, target, 1)?;
-                self.names += 1;
+                self.extra_rows += 1;
                 self.entries += world.storage.entries_of(target);
                 Ok(Step::AddRow { bundle_id, source, label })
             }
@@ -376,7 +394,7 @@ impl Resolver {
     }
 
     /// Resolves the insertion or the removal of a bundle, for a row that is in a table.
-    fn change(
+    pub(super) fn change(
         &mut self,
         world: &mut World,
         row: TargetRow,
@@ -530,7 +548,7 @@ impl Resolver {
     }
 
     /// Returns the table in which an entity would be.
-    fn find(&self, world: &World, entity: Entity) -> Result<u32, NoSuchEntity> {
+    pub(super) fn find(&self, world: &World, entity: Entity) -> Result<u32, NoSuchEntity> {
         match self.pending(entity) {
             None => world.storage.try_location(entity).map(|location| location.table),
             Some(found) if found.generation == entity.generation() => found.table.ok_or(NoSuchEntity { entity }),

@@ -1,6 +1,7 @@
 //! [`Step`]: what one command of a segment does, and its commit.
 #![allow(unsafe_code)]
 
+use super::apply_report::CommandKind;
 use super::command_buffer::Entry;
 use crate::bundle::{BundlePtr, Required};
 use crate::error::StructuralError;
@@ -114,6 +115,9 @@ impl Step {
                 };
                 // SAFETY: the row was found at `from`, and what the edge needs is reserved, in the stash too.
                 unsafe { world.storage.move_row_with(reserved, slot, from, edge, write, stash) };
+                if entry.vtable.kind == CommandKind::SetName {
+                    world.storage.index_name(slot.index());
+                }
             }
             // SAFETY: the entity is alive, and the stash has capacity for the values of all its rows.
             Step::Despawn => unsafe { storage.remove_entity(reserved, named(), stash) },
@@ -124,8 +128,14 @@ impl Step {
                     unsafe { storage.remove_entity(reserved, entity, stash) };
                 }
             }
-            Step::Link { relation, target, before } => storage.link(reserved, relation, named(), target, before),
-            Step::Unlink { relation } => storage.unlink(relation, named()),
+            Step::Link { relation, target, before } => {
+                storage.link(reserved, relation, named(), target, before);
+                storage.index_name(named().index());
+            }
+            Step::Unlink { relation } => {
+                storage.unlink(relation, named());
+                storage.index_name(named().index());
+            }
         }
     }
 }

@@ -6,6 +6,7 @@ use crate::bundle::{Bundle, BundlePtr};
 use crate::component::DropFn;
 use crate::error::StructuralError;
 use crate::mutation::Position;
+use crate::names::{Name, NameOf};
 use crate::rows::Key;
 use crate::world::{BundleBuilder, World};
 use core::alloc::Layout;
@@ -28,6 +29,16 @@ pub(crate) struct LinkPayload {
 
 /// Returns the id of the bundle in a payload, or of the relation that a command is about. The payload is initialised.
 pub(crate) type IdFn = unsafe fn(*mut u8, &mut World) -> Result<usize, StructuralError>;
+
+/// What resolving a command needs of its payload.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Payload<'a> {
+    None,
+    /// The row that the command is about.
+    Row(Key),
+    Link(LinkPayload),
+    Name(&'a Name),
+}
 
 /// What a command is without its payload: one for each kind and payload type.
 #[derive(Debug)]
@@ -260,6 +271,10 @@ impl CommandVtable {
     }
 }
 
+pub(super) const SET_NAME: &CommandVtable =
+    &CommandVtable { kind: CommandKind::SetName, ..Vtables::<NameOf>::INSERT_VTABLE };
+pub(super) const REMOVE_NAME: &CommandVtable =
+    &CommandVtable { id: removed_bundle_id::<NameOf>, ..without_payload(CommandKind::RemoveName) };
 pub(super) const DESPAWN: &CommandVtable = &without_payload(CommandKind::Despawn);
 pub(super) const DELETE_ROW: &CommandVtable =
     &CommandVtable { layout: Layout::new::<Key>(), ..without_payload(CommandKind::RemoveRow) };

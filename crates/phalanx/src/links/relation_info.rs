@@ -32,6 +32,8 @@ pub struct RelationInfo {
     pub(crate) on_despawn: OnDespawn,
     /// Whether a clone of a source is linked to the same target.
     pub(crate) clones: bool,
+    /// Whether sources of the same target have different names.
+    pub(crate) has_names: bool,
 }
 
 impl RelationInfo {

@@ -4,6 +4,8 @@ use super::{OnDespawn, Relation, RelationKind, TreeRelation};
 
 /// The relation of children to their parents: a tree. Children are despawned with their parent.
 ///
+/// Children of the same parent have different [names](crate::Name), if they have any.
+///
 /// ```
 /// use phalanx::World;
 /// use phalanx::relation::ChildOf;
@@ -19,6 +21,7 @@ pub enum ChildOf {}
 impl Relation for ChildOf {
     const KIND: RelationKind = RelationKind::Tree;
     const ON_DESPAWN: OnDespawn = OnDespawn::Despawn;
+    const HAS_NAMES: bool = true;
 }
 
 impl TreeRelation for ChildOf {}

@@ -52,6 +52,7 @@
 //! | [`Related<R, D>`](Related) | have a target that matches the data `D`, which it yields |
 //! | [`Up<R, D>`](Up) | have an ancestor that matches `D`: the nearest one, whose data it yields |
 //! | [`Depth<R>`](Depth) | are alive: it yields their depth |
+//! | [`Named`] | have a [name](crate::Name), which it yields |
 //! | [`HasRelation<R>`](HasRelation) | have a target |
 //! | [`IsRoot<R>`](IsRoot) | have no target |
 //! | [`IsLeaf<R>`](IsLeaf) | have no sources |
@@ -88,6 +89,38 @@
 //! A query with one of these *reads* the relation, and the components that it finds at other entities. It conflicts with every
 //! query that writes these components, whatever the filters of both are.
 //!
+//! # Names
+//!
+//! An entity can have a [`Name`](crate::Name). Children of one parent have different names, and so have entities without a
+//! parent. So a path of names leads to one entity at most, which [`World::find`](crate::World::find) returns.
+//!
+//! ```
+//! use phalanx::relation::ChildOf;
+//! use phalanx::{NameError, World};
+//!
+//! let mut world = World::new();
+//! let fleet = world.spawn_named("fleet", ())?;
+//! let ship = world.entity_mut(fleet)?.spawn_child_named("flagship", ())?;
+//! let gun = world.entity_mut(ship)?.spawn_child_named("gun", ())?;
+//! assert_eq!(world.find("fleet/flagship/gun"), Some(gun));
+//! assert_eq!(world.path(gun).as_deref(), Some("fleet/flagship/gun"));
+//!
+//! // A name that is taken is an error, which names the holder.
+//! let error = world.entity_mut(ship)?.spawn_child_named("gun", ()).unwrap_err();
+//! assert_eq!(error, NameError::Taken { holder: gun });
+//!
+//! // Paths follow links and new names.
+//! world.entity_mut(gun)?.set_name("turret")?;
+//! world.relations_mut::<ChildOf>().link(gun, fleet)?;
+//! assert_eq!(world.find("fleet/turret"), Some(gun));
+//! assert_eq!(world.find("fleet/flagship/gun"), None);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! What would give two siblings the same name is refused, and nothing changes: a name, a link, an unlink, a command, a transfer to
+//! another world, a part of a world that is saved, a file. The error names the holder, where there is one. A clone has the name of its
+//! original only if its parent was cloned too.
+//!
 //! # Despawning
 //!
 //! When a target is despawned, `on_despawn` says what happens to its sources:
@@ -117,6 +150,8 @@ mod link_of;
 mod links;
 mod listener;
 mod many_to_many;
+mod named;
+mod naming;
 mod related;
 #[expect(clippy::module_inception, reason = "the file is named after the trait in it")]
 mod relation;
@@ -141,6 +176,7 @@ pub(crate) use link_of::LinkOf;
 pub use links::{Links, LinksMut};
 pub use listener::{Linked, Unlinked};
 pub use many_to_many::{ManyToMany, SourceOf, TargetOf};
+pub use named::Named;
 pub use related::Related;
 pub use relation::{Relation, TreeRelation};
 pub use relation_filters::{HasRelation, IsLeaf, IsRoot, WithUp, WithoutUp};

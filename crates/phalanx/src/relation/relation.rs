@@ -36,6 +36,10 @@ pub trait Relation: Sized + Send + Sync + 'static {
 
     /// Whether a clone of a source is linked to the same target.
     const CLONES: bool = true;
+
+    /// Whether sources of the same target have different names.
+    #[doc(hidden)]
+    const HAS_NAMES: bool = false;
 }
 
 /// A [relation](Relation) that is a tree: parents, children, depths.

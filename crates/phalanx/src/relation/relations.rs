@@ -39,7 +39,7 @@ use phalanx_store::Entity;
 /// # Ok::<(), phalanx::NoSuchEntity>(())
 /// ```
 pub struct Relations<'w, R> {
-    storage: &'w Storage,
+    pub(super) storage: &'w Storage,
     links: LinkRecords<'w>,
     relation: PhantomData<fn() -> R>,
 }

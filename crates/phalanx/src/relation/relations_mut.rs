@@ -7,7 +7,7 @@ use crate::bundle::Bundle;
 use crate::commands::CommandBuffer;
 use crate::error::{NoSuchEntity, RelationError, StructuralError, panic_change};
 use crate::journal::Event;
-use crate::links::{LinkStore, RelationKind};
+use crate::links::{LinkStore, LinkView, NONE, RelationKind};
 use crate::mutation::{LinkPlan, Position};
 use crate::query::ReadOnlyQueryData;
 use crate::signal::{ListenerId, connect_link};
@@ -62,6 +62,8 @@ impl<R: Relation> RelationsMut<'_, R> {
     /// - [`RelationError::NoSuchEntity`] if one of them is not alive.
     /// - [`RelationError::Cycle`] if they are the same entity, or if the target is below the entity in a tree.
     /// - [`RelationError::Occupied`] if the relation is one-to-one, and the target has another source.
+    /// - [`RelationError::NameTaken`] if the relation is [`ChildOf`](super::ChildOf), and another child has the
+    ///   [name](crate::Name) of the entity.
     /// - [`RelationError::Alloc`] if allocation fails.
     ///
     /// On error nothing has changed.
@@ -103,6 +105,9 @@ impl<R: Relation> RelationsMut<'_, R> {
             }
         }
         if let LinkPlan::Before(before) = storage.plan_link(relation, source, target, position)? {
+            if R::HAS_NAMES && storage.names.is_some() {
+                storage.claim_name(relation, source, target.index())?;
+            }
             let reserved = storage.reserve_link(relation, source.index(), target.index())?;
             storage.link(reserved, relation, source, target.index(), before);
         }
@@ -115,14 +120,22 @@ impl<R: Relation> RelationsMut<'_, R> {
     /// # Errors
     ///
     /// - [`RelationError::NoSuchEntity`] if the entity is not alive.
+    /// - [`RelationError::NameTaken`] if the relation is [`ChildOf`](super::ChildOf), and an entity without a parent has the
+    ///   [name](crate::Name) of the entity.
     /// - [`RelationError::Alloc`] if allocation fails.
+    ///
+    /// On error nothing has changed.
     pub fn unlink(&mut self, source: Entity) -> Result<Option<Entity>, RelationError> {
         let relation = self.register()?;
         self.world.storage.flush()?;
         if !self.world.contains(source) {
             return Err(NoSuchEntity { entity: source }.into());
         }
-        let target = self.as_ref().target(source);
+        let slot = self.world.storage.sparse.links(Some(relation)).get(source.index()).target;
+        let target = self.world.storage.slot(slot).filter(|_| slot != NONE);
+        if R::HAS_NAMES && self.world.storage.names.is_some() {
+            self.world.storage.claim_name(relation, source, NONE)?;
+        }
         self.world.storage.reserve_entries(1)?;
         self.world.storage.unlink(relation, source);
         self.world.dispatch();
@@ -178,6 +191,9 @@ impl<R: Relation> RelationsMut<'_, R> {
         let reserved = storage.reserve_link(relation, storage.entities.next_index(), target.index())?;
         self.world.spawn_then(bundle, 2, |storage, source| {
             storage.link(reserved, relation, source, target.index(), None);
+            if R::HAS_NAMES {
+                storage.index_name(source.index());
+            }
         })
     }
 

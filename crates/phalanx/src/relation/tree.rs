@@ -35,7 +35,8 @@ impl<R: TreeRelation> RelationsMut<'_, R> {
     ///
     /// Links within the tree become links between the clones, in all relations. Links to other entities are made for the clones
     /// too, so that the new root is the last child of the same parent. Relations with `#[relation(no_clone)]`, and one-to-one links to
-    /// other entities, are left out. Entities in components ([`Component::ENTITIES`](crate::Component::ENTITIES)) are
+    /// other entities, are left out. A clone has the [name](crate::Name) of its original if its parent was cloned too: the new root
+    /// has no name. Entities in components ([`Component::ENTITIES`](crate::Component::ENTITIES)) are
     /// changed to their clones.
     ///
     /// ```
@@ -98,6 +99,8 @@ impl<R: TreeRelation> RelationsMut<'_, R> {
     /// # Errors
     ///
     /// - [`StructuralError::NoSuchEntity`] if the entity is not alive.
+    /// - [`StructuralError::Relation`] if two entities without a parent would have the same [name](crate::Name), there or here.
+    ///   [`NameTaken`](crate::RelationError::NameTaken) names both.
     /// - [`StructuralError::Alloc`] if allocation fails.
     ///
     /// On error nothing has changed.

@@ -15,6 +15,7 @@ use crate::component::ComponentId;
 use crate::error::StructuralError;
 use crate::layout::Kind;
 use crate::links::{LinkView, NONE};
+use crate::names::NameOf;
 use crate::rows::{Key, Row};
 use crate::seeded::NumberMap;
 use crate::storage::Storage;
@@ -33,7 +34,8 @@ use std::io::Read;
 /// - An entity that an earlier load has spawned gets the components of the snapshot. Registered components that it does not have
 ///   there are removed. Components that are not registered stay, so a world can add its own to the entities of a snapshot.
 /// - An entity that is not in the snapshot any more is despawned. An entity that was despawned here is spawned again.
-/// - [Extra rows](crate::Key) and the links of registered relations follow in the same way. Rows that no load has added stay.
+/// - [Extra rows](crate::Key), the links of registered relations and registered [names](crate::Name) follow in the same way. Rows
+///   that no load has added stay.
 /// - Registered resources are replaced.
 /// - Entities inside values are remapped ([`Component::ENTITIES`](crate::Component::ENTITIES)).
 ///
@@ -126,7 +128,7 @@ impl ContinuousLoader {
     ///
     /// - [`StructuralError::AnotherWorld`] if the last load was into another world.
     /// - [`StructuralError::RolledBack`] if the last load was undone, for example by [`World::rollback`].
-    /// - [`StructuralError::Relation`] if a relation refuses a despawn or a link.
+    /// - [`StructuralError::Relation`] if a relation refuses a despawn or a link, or if a name is taken.
     /// - [`StructuralError::Alloc`] if allocation fails.
     ///
     /// On error the world and the loader are unchanged, and no listener is called. Reserved entities may be alive.
@@ -170,7 +172,9 @@ impl ContinuousLoader {
         };
         plan.update_entities(&self.map, &map)?;
         plan.update_rows(&self.rows, &map)?;
+        plan.remove_names(&self.map)?;
         plan.update_links(&self.map, &map)?;
+        plan.set_names(&map)?;
         for (_, here) in self.map.iter().filter(|(saved, _)| map.get(*saved).is_none()) {
             plan.commands.try_despawn_if_alive(here)?;
         }
@@ -294,7 +298,7 @@ impl Plan<'_> {
         let columns = storage.tables[at.table as usize].columns.iter().map(|column| column.id);
         let present = columns.chain(storage.sparse.storages_of(slot.index()).map(|storage| storage.id));
         let mut removed = Vec::new();
-        for id in present.filter(|id| *id != ComponentId::ROW) {
+        for id in present.filter(|id| !storage.components.is_hidden(*id)) {
             let is_registered = self.registry.entry_of(storage.components.info(id)).is_some();
             if is_registered && row.ids.binary_search_by_key(&id, |(here, _)| *here).is_err() {
                 try_reserve(&mut removed, 1)?;
@@ -316,12 +320,37 @@ impl Plan<'_> {
         let table = &self.from.tables[self.from.try_location(slot)?.table as usize];
         let sparse = || self.from.sparse.storages_of(slot.index()).map(|storage| storage.id);
         let mut ids = try_vec(table.columns.len() + sparse().count())?;
-        let columns = table.columns.iter().map(|column| column.id).filter(|id| *id != ComponentId::ROW);
-        for there in columns.chain(sparse()) {
+        let all = table.columns.iter().map(|column| column.id).chain(sparse());
+        for there in all.filter(|id| !self.from.components.is_hidden(*id)) {
             ids.push((self.world.storage.components.adopt(self.from.components.info(there))?, there));
         }
         ids.sort_unstable();
         Ok(LoadedRow { from: self.from, is_moved: self.is_moved, slot, ids })
+    }
+
+    /// Returns `true` if names are registered, so that those of the world follow.
+    fn has_names(&self) -> bool {
+        let id = self.world.component_id::<NameOf>();
+        id.is_some_and(|id| self.registry.entry_of(self.world.storage.components.info(id)).is_some())
+    }
+
+    /// Records that the entities of earlier loads lose their names. Links are changed meanwhile, so none is in the way of another.
+    fn remove_names(&mut self, old: &EntityMap) -> Result<(), AllocError> {
+        let storage = &self.world.storage;
+        if !self.has_names() {
+            return Ok(());
+        }
+        let is_named = |entity: &Entity| self.world.contains(*entity) && storage.name_at(entity.index()).is_some();
+        let mut named = old.iter().map(|(_, here)| here).filter(is_named);
+        named.try_for_each(|entity| self.commands.try_record_name(entity, None))
+    }
+
+    /// Records that entities get the names that they have in the loaded world.
+    fn set_names(&mut self, map: &EntityMap) -> Result<(), AllocError> {
+        map.iter().try_for_each(|(saved, here)| match self.from.name_at(saved.index()) {
+            Some(name) => self.commands.try_record_name(here, Some(*name)),
+            None => Ok(()),
+        })
     }
 
     /// Records the changes of links, by each registered relation.

@@ -1,7 +1,7 @@
 //! Errors of registering, saving and loading.
 
 use core::fmt;
-use phalanx_store::AllocError;
+use phalanx_store::{AllocError, Entity};
 use std::io;
 
 /// The maximal length of the name of a component or resource, in bytes.
@@ -128,6 +128,14 @@ pub enum SaveError {
         /// The name.
         name: &'static str,
     },
+    /// Two entities of a [`Part`](super::Part) would have the same [name](crate::Name), because links to their parents are left
+    /// out.
+    NameTaken {
+        /// One of them.
+        entity: Entity,
+        /// The other one.
+        holder: Entity,
+    },
     /// A value has no encoded form.
     Codec {
         /// The name of the component or resource.
@@ -156,6 +164,7 @@ impl fmt::Display for SaveError {
         match self {
             SaveError::Unregistered { component } => write!(f, "{component} is not registered and would be lost"),
             SaveError::UnknownName { name } => write!(f, "{name} is not registered"),
+            SaveError::NameTaken { entity, holder } => write!(f, "{entity} and {holder} would have the same name"),
             SaveError::Codec { name, error } => write!(f, "a value of {name} cannot be written: {error}"),
             SaveError::NotCanonical { name } => write!(f, "equal values of {name} need not be equal bytes"),
             SaveError::NotReadable { name } => write!(f, "{name} has no readable form"),

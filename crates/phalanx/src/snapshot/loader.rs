@@ -80,7 +80,9 @@ impl Loader<'_, '_> {
             self.section()?;
         }
         self.expect(END)?;
-        if let Err(what) = self.world.storage.validate_links() {
+        let storage = &mut self.world.storage;
+        self.input.check(storage.try_reserve_names(0))?;
+        if let Err(what) = storage.validate_links().and_then(|()| storage.validate_names()) {
             return self.input.invalid(what);
         }
         self.input.end_section()?;

@@ -9,6 +9,7 @@ use super::migration::{FromCoded, FromPlain, Migration};
 use super::readable::{Readable, ReadableResource};
 use crate::component::{Component, ComponentId, ComponentInfo, Components};
 use crate::layout::{Kind, Layout, PlainLayout};
+use crate::names::NameOf;
 use crate::plain;
 use crate::relation::{LinkOf, Relation};
 use crate::world::World;
@@ -283,6 +284,36 @@ impl Registry {
     /// Returns the errors of [`plain`](Registry::plain).
     pub fn relation<R: Relation>(&mut self, name: &'static str) -> Result<(), RegistryError> {
         self.plain::<LinkOf<R>>(name)?.readable();
+        Ok(())
+    }
+
+    /// Registers the [names](crate::Name) of entities, which are saved.
+    ///
+    /// Loading rejects texts that are not a name, and two entities with the same name and the same parent. So
+    /// [`ChildOf`](crate::relation::ChildOf) should be registered too.
+    ///
+    /// ```
+    /// use phalanx::World;
+    /// use phalanx::relation::ChildOf;
+    /// use phalanx::snapshot::Registry;
+    ///
+    /// let mut world = World::new();
+    /// let sun = world.spawn_named("sun", ())?;
+    /// let earth = world.entity_mut(sun)?.spawn_child_named("earth", ())?;
+    /// let mut registry = Registry::new();
+    /// registry.relation::<ChildOf>("child of")?;
+    /// registry.names("name")?;
+    /// let mut file = Vec::new();
+    /// registry.save(&world, &mut file)?;
+    /// assert_eq!(registry.load(&*file)?.find("sun/earth"), Some(earth));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// Returns the errors of [`plain`](Registry::plain).
+    pub fn names(&mut self, name: &'static str) -> Result<(), RegistryError> {
+        self.plain::<NameOf>(name)?.readable();
         Ok(())
     }
 

@@ -8,9 +8,12 @@ use super::registry::{Entry, Registry, ResourceEntry};
 use super::runs::Runs;
 use super::writer::Writer;
 use super::{Report, has_bit};
-use crate::alloc::{try_clone_slice, try_reserve, try_vec};
+use crate::alloc::{try_clone_slice, try_reserve, try_reserve_map, try_vec};
 use crate::component::ComponentId;
 use crate::layout::Kind;
+use crate::links::NONE;
+use crate::names::NameKey;
+use crate::seeded::NumberMap;
 use crate::sparse::{GroupData, Removal, SparseStorage, Store};
 use crate::world::{Location, World};
 use phalanx_store::{AllocError, Entity, EntityPool};
@@ -169,7 +172,31 @@ impl<'a> Saver<'a> {
             Saver { world, part, registry, components, numbers, pool, reserved, chosen, pruned, cut_links, skipped };
         this.choose()?;
         this.prune()?;
+        this.check_names()?;
         Ok(this)
+    }
+
+    /// Checks that siblings have different names in the snapshot, where links may be left out.
+    fn check_names(&self) -> Result<(), SaveError> {
+        let storage = &self.world.storage;
+        let is_saved = |id: u32| self.number(storage.sparse.get(id).id).is_some();
+        let Some(names) = storage.sparse.names().filter(|names| is_saved(*names)) else { return Ok(()) };
+        let tree = storage.sparse.tree_of_names().filter(|tree| is_saved(*tree));
+        if self.chosen.is_none() && tree == storage.sparse.tree_of_names() {
+            return Ok(());
+        }
+        let mut holders = NumberMap::default();
+        let slots = storage.sparse.get(names).slots_and_rows().map(|(slot, _)| slot);
+        for slot in slots.filter(|slot| self.is_chosen(*slot)) {
+            let (Some(&name), Some(entity)) = (storage.name_at(slot), storage.slot(slot)) else { continue };
+            let parent = Some(storage.parent_at(slot)).filter(|parent| tree.is_some() && *parent != NONE);
+            let parent = parent.filter(|parent| self.is_chosen(*parent)).unwrap_or(NONE);
+            try_reserve_map(&mut holders, 1)?;
+            if let Some(holder) = holders.insert(NameKey { parent, name }, entity) {
+                return Err(SaveError::NameTaken { entity, holder });
+            }
+        }
+        Ok(())
     }
 
     /// Leaves out the links of slots that are not saved.

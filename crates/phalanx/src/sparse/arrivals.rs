@@ -42,7 +42,7 @@ impl Arrivals {
         Ok(())
     }
 
-    /// Adds clones of all values of a slot, for another slot of the same world.
+    /// Adds clones of all values of a slot, for another slot of the same world. The name is one of them if the clone keeps it.
     ///
     /// # Errors
     ///
@@ -52,10 +52,12 @@ impl Arrivals {
         &mut self,
         sparse: &SparseStorages,
         components: &Components,
-        old: u32,
-        new: u32,
+        (old, new): (u32, u32),
+        keeps_name: bool,
     ) -> Result<(), StructuralError> {
-        for (storage_id, storage) in sparse.ids_in_order().filter(|(_, storage)| storage.relation.is_none()) {
+        let is_left_out = |storage_id: u32| !keeps_name && sparse.names() == Some(storage_id);
+        let values = sparse.ids_in_order().filter(|(_, storage)| storage.relation.is_none());
+        for (storage_id, storage) in values.filter(|(storage_id, _)| !is_left_out(*storage_id)) {
             let Some(row) = storage.row(old) else { continue };
             let info = components.info(storage.id);
             if !info.is_clone() {

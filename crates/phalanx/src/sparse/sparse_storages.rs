@@ -9,6 +9,7 @@ use crate::bundle::SparsePtr;
 use crate::change_detection::Clock;
 use crate::component::{Component, ComponentId, Components, cache_slot};
 use crate::layout::Kind;
+use crate::names::NameOf;
 use core::any::TypeId;
 use phalanx_store::{AllocError, Entity};
 
@@ -36,6 +37,10 @@ pub(crate) struct SparseStorages {
     pub(super) linear: Vec<u32>,
     /// The storage ids of relations, in the canonical order.
     pub(super) relations: Vec<u32>,
+    /// The storage id of the relation whose sources have different names.
+    pub(super) tree_of_names: Option<u32>,
+    /// The storage id of names.
+    pub(super) names: Option<u32>,
     pub(super) masks: Masks,
     /// The first word of the mask that was despawned last: a guess which sparse sets the next despawn reads.
     pub(super) last_despawned: u64,
@@ -63,6 +68,8 @@ impl SparseStorages {
             by_bit: Vec::new(),
             linear: Vec::new(),
             relations: Vec::new(),
+            tree_of_names: None,
+            names: None,
             masks: Masks::new(),
             last_despawned: 0,
             insert_ptrs: Vec::new(),
@@ -72,6 +79,18 @@ impl SparseStorages {
             group_changes: 0,
             clock: Clock::new(),
         }
+    }
+
+    /// Returns the storage id of names, if the world knows them.
+    #[inline(always)]
+    pub(crate) fn names(&self) -> Option<u32> {
+        self.names
+    }
+
+    /// Returns the storage id of the relation whose sources have different names, if the world knows it.
+    #[inline(always)]
+    pub(crate) fn tree_of_names(&self) -> Option<u32> {
+        self.tree_of_names
     }
 
     /// Returns `true` if there are no storages.
@@ -228,6 +247,12 @@ impl SparseStorages {
         self.by_component[id.index()] = storage_id;
         if let Some(key) = info.type_id {
             self.by_type[cache_slot(&key) % TYPES] = (key, storage_id);
+        }
+        if info.type_id == Some(TypeId::of::<NameOf>()) {
+            self.names = Some(storage_id);
+        }
+        if info.relation.is_some_and(|relation| relation.has_names) {
+            self.tree_of_names = Some(storage_id);
         }
         self.storages.push(storage);
         let is_before = |other: &u32| components.rank(self.get(*other).id) < components.rank(id);

@@ -84,7 +84,10 @@ impl Storage {
 
     /// Unlinks the sources of these links. Capacity for the journal entries is reserved before.
     pub(crate) fn unlink_pairs(&mut self, pairs: &LinkPairs) {
-        pairs.others.iter().for_each(|pair| self.unlink(pair.relation, pair.source));
+        for pair in &pairs.others {
+            self.unlink(pair.relation, pair.source);
+            self.index_name(pair.source.index());
+        }
         // The deepest first, so that each depth is set once.
         pairs.own.iter().rev().for_each(|pair| self.unlink(pair.relation, pair.source));
     }

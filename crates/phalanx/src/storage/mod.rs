@@ -10,6 +10,7 @@
 mod extra_rows;
 pub(crate) mod link_pairs;
 mod link_validation;
+mod names;
 pub(crate) mod table;
 pub(crate) mod table_order;
 
@@ -18,6 +19,7 @@ use crate::change_detection::{RunTicks, Tick};
 use crate::component::{ComponentId, Components};
 use crate::error::NoSuchEntity;
 use crate::journal::Journal;
+use crate::names::NameIndex;
 use crate::rows::Rows;
 use crate::signature::Signature;
 use crate::sparse::{SparseStorages, Store};
@@ -57,6 +59,8 @@ pub(crate) struct Storage {
     pub(crate) sparse: SparseStorages,
     pub(crate) rows: Rows,
     pub(crate) journal: Journal,
+    /// Where entities with a name may be found. `None` while no entity has had one.
+    pub(crate) names: Option<Box<NameIndex>>,
     /// The timeline that removed the dirty bits of written rows last. Without one, only lanes that are tracked have them.
     pub(crate) tracker: Option<u64>,
     /// Whether accesses are counted.
@@ -82,6 +86,7 @@ impl Storage {
             sparse: SparseStorages::new(),
             rows: Rows::default(),
             journal: Journal::default(),
+            names: None,
             tracker: None,
             counting: false,
         }
@@ -108,7 +113,7 @@ impl Storage {
     pub(crate) fn has(&self, slot: Entity, id: ComponentId) -> bool {
         self.try_location(slot).is_ok_and(|at| match self.sparse.of(id) {
             None => !self.lane(id, at.table).is_null(),
-            Some(sparse) => sparse.relation.is_none() && sparse.row(slot.index()).is_some(),
+            Some(sparse) => !self.components.is_hidden(id) && sparse.row(slot.index()).is_some(),
         })
     }
 }

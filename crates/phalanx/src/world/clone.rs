@@ -7,15 +7,17 @@
 #![allow(unsafe_code)]
 
 use super::{EntityMap, Location, World};
-use crate::alloc::try_vec;
+use crate::alloc::{try_box, try_reserve_map, try_vec};
 use crate::component::{Cloning, Components};
 use crate::error::StructuralError;
 use crate::links::RelationKind;
 use crate::mutation::Reserved;
 use crate::resources::Resources;
 use crate::rows::{Label, Row};
+use crate::seeded::NumberMap;
 use crate::sparse::Arrivals;
 use crate::storage::Storage;
+use crate::storage::link_pairs::LinkPair;
 use crate::storage::table::{ALIGNED_FOR_ALL, Column, Table};
 use phalanx_store::{AllocError, Entity};
 
@@ -142,7 +144,8 @@ impl Drop for Clones<'_> {
 ///
 /// All clones are written, beyond the last rows of their tables, before any is counted. A link between two of the entities becomes
 /// one between their clones. A link to another entity is made for the clone too, as the last of its target, unless the target can
-/// have one source only. With `maps`, the entities in cloned components are changed to their clones.
+/// have one source only. A clone has the name of its original if its parent is a clone too: it would have the same siblings
+/// otherwise. With `maps`, the entities in cloned components are changed to their clones.
 pub(crate) fn clone_all(world: &mut World, entities: &[Entity], maps: bool) -> Result<EntityMap, StructuralError> {
     let count = entities.iter().map(|entity| world.storage.extra_rows(entity.index()).count() + 1).sum::<usize>();
     let mut originals = try_vec::<Original>(count)?;
@@ -150,6 +153,12 @@ pub(crate) fn clone_all(world: &mut World, entities: &[Entity], maps: bool) -> R
     let mut twins = try_vec::<(Entity, Entity)>(entities.len())?;
     let mut sparse = Arrivals::default();
     let mut highest = 0;
+    let mut links = world.storage.try_link_pairs(entities)?.own;
+    links.retain(|pair| {
+        let info = world.storage.sparse.get(pair.relation).relation;
+        info.is_some_and(|info| info.clones && (pair.is_inside || info.kind != RelationKind::OneToOne))
+    });
+    let named = try_keepers(&world.storage, &links)?;
     for &entity in entities {
         let main = core::iter::once((entity, None));
         let extra = world.storage.extra_rows(entity.index()).map(|(Row(slot), label)| (slot, Some(label)));
@@ -159,16 +168,14 @@ pub(crate) fn clone_all(world: &mut World, entities: &[Entity], maps: bool) -> R
             // Slots are allocated in the order of the originals.
             let number = u32::try_from(originals.len()).map_err(|_| AllocError::CapacityOverflow)?;
             let new = world.storage.entities.nth_index(number).ok_or(AllocError::CapacityOverflow)?;
-            sparse.try_add_clones(&world.storage.sparse, &world.storage.components, slot.index(), new)?;
+            let keeps_name = named.contains_key(&slot.index());
+            let slots = (slot.index(), new);
+            sparse.try_add_clones(&world.storage.sparse, &world.storage.components, slots, keeps_name)?;
             highest = new.max(highest);
             originals.push(Original { at, label });
         }
     }
-    let mut links = world.storage.try_link_pairs(entities)?.own;
-    links.retain(|pair| {
-        let info = world.storage.sparse.get(pair.relation).relation;
-        info.is_some_and(|info| info.clones && (pair.is_inside || info.kind != RelationKind::OneToOne))
-    });
+    world.storage.try_reserve_names(named.len())?;
     world.storage.reserve_entities(u32::try_from(count).map_err(|_| AllocError::CapacityOverflow)?)?;
     for Original { at, .. } in &originals {
         match needs.iter_mut().find(|(needed, _)| *needed == at.table) {
@@ -227,6 +234,7 @@ pub(crate) fn clone_all(world: &mut World, entities: &[Entity], maps: bool) -> R
         let reserved = unsafe { Reserved::new() };
         world.storage.link(reserved, pair.relation, twin(pair.source), twin(pair.target).index(), None);
     }
+    named.keys().filter_map(|slot| map.at(*slot)).for_each(|(_, twin)| world.storage.index_name(twin.index()));
     if maps {
         for Location { table, row } in made {
             world.storage.map_entities(&map, table, row..row + 1);
@@ -235,6 +243,18 @@ pub(crate) fn clone_all(world: &mut World, entities: &[Entity], maps: bool) -> R
     }
     world.dispatch();
     Ok(map)
+}
+
+/// Returns the slots of the entities whose clones keep their names: those whose parents are cloned too.
+fn try_keepers(storage: &Storage, links: &[LinkPair]) -> Result<NumberMap<u32, ()>, AllocError> {
+    let mut named = NumberMap::default();
+    for pair in links.iter().filter(|pair| pair.is_inside && Some(pair.relation) == storage.sparse.tree_of_names()) {
+        if storage.name_at(pair.source.index()).is_some() {
+            try_reserve_map(&mut named, 1)?;
+            named.insert(pair.source.index(), ());
+        }
+    }
+    Ok(named)
 }
 
 impl World {
@@ -270,6 +290,7 @@ impl World {
         copy.storage.rows = self.storage.rows.try_clone()?;
         copy.storage.sparse = self.storage.sparse.try_clone()?;
         copy.storage.sparse.clock.id = copy.id;
+        copy.storage.names = self.storage.names.as_ref().map(|index| try_box(index.try_clone()?)).transpose()?;
         copy.storage.entities = self.storage.entities.try_clone()?;
         // The copied entities have no rows yet: until they do, nothing may use the copy.
         for (to, from) in copy.storage.tables.iter_mut().zip(&self.storage.tables) {

@@ -53,6 +53,9 @@ impl World {
             self.storage.restructured();
             done += self.storage.sparse.compact(budget - done);
         }
+        if done < budget && self.storage.names.is_some() {
+            done += self.storage.shrink_names();
+        }
         if done < budget {
             done += self.drop_empty_tables();
         }

@@ -61,6 +61,7 @@ impl ComponentDescriptor {
             track: Track::None,
             requires: &[],
             relation: None,
+            is_hidden: false,
             usage: Default::default(),
         }
     }

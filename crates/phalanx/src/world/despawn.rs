@@ -174,6 +174,9 @@ impl World {
         self.storage.restructured();
         (0..self.storage.tables.len() as u32).for_each(|table| self.storage.set_removal_ticks(table));
         lens.extend(self.storage.tables.iter_mut().map(|table| core::mem::replace(&mut table.len, 0)));
+        if let Some(index) = &mut self.storage.names {
+            index.clear();
+        }
         let _cleared = self.storage.sparse.clear();
         let removed = self.storage.tables.iter().zip(lens);
         // SAFETY: the row was in use, and the table has given it up above.

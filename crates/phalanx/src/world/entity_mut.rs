@@ -180,7 +180,7 @@ impl EntityMut<'_> {
         let others = || {
             let columns = storage.tables[at.table as usize].columns.iter().map(|column| column.id);
             let sparse = storage.sparse.storages_of(self.entity.index()).map(|sparse| sparse.id);
-            columns.chain(sparse).filter(|id| !kept.contains(id))
+            columns.chain(sparse).filter(|id| !kept.contains(id) && !storage.components.is_hidden(*id))
         };
         let mut ids = try_vec(others().count())?;
         ids.extend(others());
@@ -202,7 +202,8 @@ impl EntityMut<'_> {
 
     /// Spawns an entity with clones of this entity's components, and returns it.
     ///
-    /// [Extra rows](crate::Key) are cloned, too, under the same components and roles.
+    /// [Extra rows](crate::Key) are cloned, too, under the same components and roles. The clone has no [name](crate::Name),
+    /// because it has the same siblings.
     ///
     /// ```
     /// use phalanx::{StructuralError, Component, World};
@@ -257,7 +258,11 @@ impl EntityMut<'_> {
     ///
     /// # Errors
     ///
-    /// [`StructuralError::Alloc`] if allocation fails. Nothing has changed.
+    /// - [`StructuralError::Relation`] if two entities without a parent would have the same [name](crate::Name), there or here.
+    ///   [`NameTaken`](crate::RelationError::NameTaken) names both. Children of the entity stay here, without a parent.
+    /// - [`StructuralError::Alloc`] if allocation fails.
+    ///
+    /// On error nothing has changed.
     pub fn transfer(self, other: &mut World) -> Result<Entity, StructuralError> {
         let new = Transfer::new(self.world, other).entity(self.entity)?;
         self.world.dispatch_moves(other);

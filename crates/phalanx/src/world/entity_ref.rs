@@ -133,7 +133,7 @@ impl<'w> EntityRef<'w> {
         let (storage, entity) = (&self.world.storage, self.entity);
         let location = storage.try_location(entity)?;
         let found = match storage.sparse.of(id) {
-            Some(sparse) if sparse.relation.is_some() => None,
+            Some(_) if storage.components.is_hidden(id) => None,
             None => storage.lanes_in(id, location.table).map(|lanes| (lanes, location.row)),
             Some(sparse) => sparse.row(entity.index()).map(|row| (sparse.values().lanes(), row)),
         };

@@ -2,6 +2,7 @@
 
 use super::{Location, World};
 use crate::layout::Kind;
+use crate::names::NameIndex;
 use crate::storage::Storage;
 use crate::storage::table::{Column, Table};
 use core::fmt;
@@ -22,6 +23,8 @@ pub struct Memory {
     pub sparse: Vec<SparseMemory>,
     /// Presence bits: 8 bytes a slot for each 64 pools, and the lists that lead from components to their storages.
     pub masks: usize,
+    /// The index of [names](crate::Name). The names themselves are among the sparse components.
+    pub names: usize,
     /// Listeners, collectors and readers, without what the listeners allocate themselves.
     pub signals: usize,
 }
@@ -104,7 +107,7 @@ impl Memory {
     pub fn total(&self) -> usize {
         let tables = self.tables.iter().map(TableMemory::total).sum::<usize>();
         let sparse = self.sparse.iter().map(SparseMemory::total).sum::<usize>();
-        self.entities + self.locations + self.rows + tables + sparse + self.masks + self.signals
+        self.entities + self.locations + self.rows + tables + sparse + self.masks + self.names + self.signals
     }
 }
 
@@ -152,7 +155,8 @@ impl World {
             self.storage.sparse.overhead(),
             self.storage.journal.bytes() + self.observers.as_ref().map_or(0, |observers| observers.bytes()),
         );
-        Memory { entities, locations, rows, tables: tables.collect(), sparse: sparse.collect(), masks, signals }
+        let names = self.storage.names.as_ref().map_or(0, |index| size_of::<NameIndex>() + index.bytes());
+        Memory { entities, locations, rows, tables: tables.collect(), sparse: sparse.collect(), masks, names, signals }
     }
 }
 
@@ -189,6 +193,9 @@ impl fmt::Display for Memory {
         }
         if !self.sparse.is_empty() {
             writeln!(f, "{:>12} presence bits", self.masks)?;
+        }
+        if self.names > 0 {
+            writeln!(f, "{:>12} index of names", self.names)?;
         }
         if self.signals == 0 { Ok(()) } else { writeln!(f, "{:>12} listeners and collectors", self.signals) }
     }

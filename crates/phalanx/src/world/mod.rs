@@ -38,6 +38,7 @@ mod insert_where;
 mod layout_report;
 mod memory;
 mod move_components;
+mod moved_names;
 mod pool_mut;
 mod pool_ref;
 mod remove;
@@ -256,7 +257,8 @@ impl World {
             true => {
                 self.storage.validate_sparse()?;
                 self.storage.validate_rows()?;
-                self.storage.validate_links()
+                self.storage.validate_links()?;
+                self.storage.validate_names()
             }
             false => Err("entities without a row, or rows without an entity"),
         }
@@ -279,6 +281,7 @@ impl World {
         core::mem::swap(&mut self.storage.directory, &mut other.storage.directory);
         core::mem::swap(&mut self.storage.rows, &mut other.storage.rows);
         core::mem::swap(&mut self.storage.sparse, &mut other.storage.sparse);
+        core::mem::swap(&mut self.storage.names, &mut other.storage.names);
         self.id = next_id();
         self.storage.journal.retain_alive(|entity| self.storage.entities.contains(entity));
         self.storage.restructured();

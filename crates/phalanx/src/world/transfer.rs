@@ -1,6 +1,7 @@
 //! [`Transfer`]: moves entities to another world.
 #![allow(unsafe_code)]
 
+use super::moved_names::{index_arrived, try_move_names};
 use super::{EntityMap, World};
 use crate::alloc::try_vec;
 use crate::component::ComponentId;
@@ -27,7 +28,11 @@ impl World {
     ///
     /// # Errors
     ///
-    /// [`StructuralError::Alloc`] if allocation fails. Nothing has changed.
+    /// - [`StructuralError::Relation`] if two entities without a parent would have the same [name](crate::Name):
+    ///   [`NameTaken`](crate::RelationError::NameTaken) names the entity here and the holder there.
+    /// - [`StructuralError::Alloc`] if allocation fails.
+    ///
+    /// On error nothing has changed.
     #[doc(alias = "move_entities_from")]
     pub fn transfer_all(&mut self, other: &mut World) -> Result<EntityMap, StructuralError> {
         let map = self.move_all(other)?;
@@ -191,13 +196,14 @@ impl<'a> Transfer<'a> {
         Ok((map, cut))
     }
 
-    /// Finds the links of entities, and their relations in the other storage.
+    /// Finds the links of entities, and their relations in the other storage. Checks that they can keep their names there.
     fn adopt_links(&mut self, entities: &[Entity]) -> Result<MovedLinks, StructuralError> {
         let from = self.from.try_link_pairs(entities)?;
         let mut relations = try_vec(self.from.sparse.relation_count())?;
         for (relation, _) in self.from.sparse.relations() {
             relations.push((relation, adopt_sparse(self.from, self.to, relation)?));
         }
+        try_move_names(self.from, self.to, entities, &from)?;
         Ok(MovedLinks { from, relations })
     }
 
@@ -244,6 +250,8 @@ impl<'a> Transfer<'a> {
         let links = self.adopt_links(&entities)?;
         self.reserve_links(&links, count + extra)?;
         self.reserve_entries(&passages, &links)?;
+        // Of an empty world.
+        self.from.names = None;
         self.from.unlink_pairs(&links.from);
         // SAFETY: capacity is reserved there, and the values count as moved out here.
         unsafe { sparse.move_in(&self.from.sparse, &self.to.sparse) };
@@ -406,6 +414,7 @@ impl<'a> Transfer<'a> {
             self.to.record_spawn_with_rows(new);
         }
         self.link_arrived(map, links);
+        index_arrived(self.to, map);
         self.to.map_sparse_entities(map, sparse);
     }
 }

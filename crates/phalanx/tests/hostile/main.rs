@@ -16,6 +16,7 @@ mod first_use;
 mod handles;
 mod kit;
 mod layout;
+mod names;
 mod relations;
 mod threads;
 

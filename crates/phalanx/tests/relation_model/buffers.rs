@@ -2,6 +2,7 @@
 
 use super::kit::{CHILD_OF, Fire, Id, Mass, RELATIONS};
 use super::model::{Model, Node, Refusal};
+use super::names::pick_name;
 use super::program::{Engine, Order, Pick};
 use phalanx::relation::Position;
 use phalanx::store::Entity;
@@ -17,6 +18,8 @@ enum Command {
     Spawn(Entity, u32),
     Insert(Entity, u32),
     AddRow(Entity, u32),
+    SetName(Entity, &'static str),
+    RemoveName(Entity),
     /// A closure, which ends a segment.
     Closure,
 }
@@ -41,6 +44,8 @@ impl Model {
                 self.require(entity)?;
                 self.nodes.get_mut(&entity).unwrap().rows.push(role);
             }
+            Command::SetName(entity, name) => self.set_name(entity, Some(name))?,
+            Command::RemoveName(entity) => self.set_name(entity, None)?,
             Command::Closure => {}
         }
         Ok(())
@@ -56,7 +61,7 @@ impl Engine {
         let mut few: Vec<Entity> = (0..2 + pick(6)).map(|_| self.someone(at, pick)).collect();
         for _ in 0..1 + pick(9) {
             let (relation, entity, n) = (pick(RELATIONS.len()), few[pick(few.len())], self.fresh_id());
-            let command = match pick(16) {
+            let command = match pick(23) {
                 0..7 => {
                     let target = few[pick(few.len())];
                     let beside = few[pick(few.len())];
@@ -93,6 +98,15 @@ impl Engine {
                 14 => {
                     buffer.add_row(Key::main(entity).with_role(Role(n)), (Fire(n), Id(0)));
                     Command::AddRow(entity, n)
+                }
+                15..20 => {
+                    let name = pick_name(pick);
+                    buffer.set_name(entity, name).unwrap();
+                    Command::SetName(entity, name)
+                }
+                20 | 21 => {
+                    buffer.remove_name(entity);
+                    Command::RemoveName(entity)
                 }
                 _ => {
                     buffer.queue(|_| {});

@@ -30,6 +30,11 @@ fn record(all: &[Entity]) -> CommandBuffer {
     commands.link::<Follows>(all[6], all[102]);
     commands.insert(all[103], (Fire(1), Id(2)));
     commands.despawn(all[102]);
+    commands.set_name(all[104], "name").unwrap();
+    commands.link::<ChildOf>(all[104], all[105]);
+    commands.set_name(all[106], "name").unwrap();
+    commands.remove_name(all[106]);
+    commands.set_name(all[107], "name").unwrap();
     commands
 }
 
@@ -54,6 +59,9 @@ impl State {
                 let target = if relation == 1 { at - 1 } else { (at - 1) / 2 };
                 (methods.link)(&mut here, all[at], all[target], Position::First).unwrap();
             }
+        }
+        for (at, entity) in all.iter().enumerate().take(16).skip(1) {
+            here.entity_mut(*entity).unwrap().set_name(&format!("entity {at}")).unwrap();
         }
         here.add_row(Key::main(all[5]).with_role(Role(1)), Fire(9)).unwrap();
         let part = Part::of(all.iter().copied().step_by(2));
@@ -121,6 +129,15 @@ fn clones_and_transfers_without_memory_change_nothing() {
 }
 
 #[test]
+fn names_without_memory_are_not_given() {
+    sweep(|state| state.here.entity_mut(state.all[100])?.set_name("new").map(drop));
+    sweep(|state| state.here.spawn_named("new", (Id(1), Fire(2))));
+    sweep(|state| state.here.entity_mut(state.all[140])?.spawn_child_named("new", Id(1)));
+    // The first name of a world.
+    sweep(|state| state.there.spawn_named("new", Id(1)));
+}
+
+#[test]
 fn segments_without_memory_change_nothing() {
     sweep(|state| core::mem::take(&mut state.commands).try_apply(&mut state.here));
 }
@@ -137,6 +154,13 @@ fn states_without_memory_change_nothing() {
         delta(&before, &before).map_err(|_| phalanx::timeline::TimelineError::Foreign)
     });
     sweep(|state| state.registry.save_part(&state.here, &state.part, std::io::sink()));
+    let (state, mut file) = (State::new(false), Vec::new());
+    state.registry.save(&state.here, &mut file).unwrap();
+    sweep(|state| state.registry.load(&*file));
+    sweep(|state| {
+        let checkpoint = state.here.checkpoint()?;
+        state.here.rollback(&checkpoint)
+    });
 }
 
 #[derive(Component, Clone, Debug)]
@@ -159,6 +183,7 @@ fn family(tally: &Tally) -> (World, Vec<Entity>) {
         let child = world.entity_mut(parent).unwrap().spawn_child(bundle(n as u32));
         world.relations_mut::<ReportsTo>().link(parent, child).unwrap();
         world.add_row(Key::main(child).with_role(Role(1)), Pooled(tally.value(9))).unwrap();
+        world.entity_mut(child).unwrap().set_name(&format!("child {n}")).unwrap();
         all.push(child);
     }
     all.push(world.spawn(bundle(6)));
@@ -229,7 +254,9 @@ fn clones_that_panic_leave_a_tree_as_it_was() {
                     assert_eq!(world.len(), all.len());
                     assert_eq!(links(world).map(|pairs| pairs.len()), [5, 4]);
                     // It can be cloned afterwards.
-                    world.relations_mut::<ChildOf>().clone_tree(all[0]).unwrap();
+                    let twin = world.relations_mut::<ChildOf>().clone_tree(all[0]).unwrap();
+                    assert!(world.entity(twin).unwrap().find("child 1/child 3").is_some());
+                    assert_eq!(world.entity(all[0]).unwrap().find("child 1/child 3"), Some(all[3]));
                     assert_eq!(world.len(), all.len() + 6);
                     world.validate().unwrap();
                 }

@@ -164,6 +164,34 @@ pub(crate) const RELATIONS: [Methods; 6] = [
 
 pub(crate) const CHILD_OF: usize = 0;
 
+/// The names that entities get.
+pub(crate) const NAMES: [&str; 24] = [
+    "a",
+    "b",
+    "c",
+    "gun",
+    "turret",
+    "hull",
+    "mast",
+    "sail",
+    "keel",
+    "deck",
+    "bow",
+    "stern",
+    "cabin",
+    "hold",
+    "anchor",
+    "wheel",
+    "rope",
+    "crew",
+    "mate",
+    "cook",
+    "flag",
+    "ünïcödë",
+    "a name with spaces",
+    "one of as many bytes as a name may have: sixty-three of them",
+];
+
 /// Everything, under names that are in another order than those of the types.
 pub(crate) fn registry() -> Registry {
     let mut registry = Registry::new();
@@ -171,6 +199,7 @@ pub(crate) fn registry() -> Registry {
     registry.plain::<Fire>("a fire").unwrap().readable();
     registry.plain::<Mass>("z mass").unwrap().readable();
     registry.serde::<Spin>("spin").unwrap();
+    registry.names("m names").unwrap();
     for (methods, name) in RELATIONS.iter().zip(["z", "b", "y", "a", "x", "c"]) {
         (methods.register)(&mut registry, name);
     }
@@ -196,6 +225,7 @@ pub(crate) fn register(world: &mut World, order: usize) {
         (RELATIONS[(at + order) % RELATIONS.len()].unlink)(world, nobody).unwrap_err();
     }
     world.register_component::<Mass>();
+    world.register_names();
     world.register_component::<Fire>();
     world.register_component::<Spin>();
     world.register_component::<Id>();

@@ -8,6 +8,7 @@ mod cases;
 mod failures;
 mod kit;
 mod model;
+mod names;
 mod program;
 mod signals;
 

@@ -1,6 +1,6 @@
 //! A naive model of entities and their links: a map of targets and a vector of sources for each relation.
 
-use super::kit::{Event, Methods, RELATIONS};
+use super::kit::{CHILD_OF, Event, Methods, RELATIONS};
 use phalanx::relation::{OnDespawn, Position, RelationKind};
 use phalanx::store::Entity;
 use phalanx::{RelationError, StructuralError};
@@ -14,6 +14,7 @@ pub(crate) enum Refusal {
     Occupied(usize, Entity, Entity),
     NotSource(usize, Entity, Entity),
     Refused(usize, Entity, usize),
+    NameTaken(Entity, Entity),
 }
 
 impl Refusal {
@@ -28,6 +29,7 @@ impl Refusal {
                 Refusal::NotSource(number(relation), entity, target)
             }
             RelationError::Refused { relation, entity, count } => Refusal::Refused(number(relation), entity, count),
+            RelationError::NameTaken { entity, holder } => Refusal::NameTaken(entity, holder),
             error => panic!("{error}"),
         }
     }
@@ -49,6 +51,7 @@ pub(crate) struct Node {
     pub(crate) fire: Option<u32>,
     pub(crate) mass: Option<u32>,
     pub(crate) spin: Option<u32>,
+    pub(crate) name: Option<&'static str>,
     /// The roles of the extra rows, in the order of their creation.
     pub(crate) rows: Vec<u32>,
 }
@@ -151,6 +154,10 @@ impl Model {
         if position == Position::Last && old == Some(target) {
             return Ok(());
         }
+        if relation == CHILD_OF {
+            self.can_name(source, Some(target), self.name(source))?;
+        }
+        let links = &mut self.links[relation];
         links.detach(source);
         let place = |other: Entity| links.sources(target).iter().position(|source| *source == other).unwrap();
         let at = match position {
@@ -171,6 +178,9 @@ impl Model {
 
     pub(crate) fn unlink(&mut self, relation: usize, source: Entity) -> Result<Option<Entity>, Refusal> {
         self.require(source)?;
+        if relation == CHILD_OF && self.links[relation].target.contains_key(&source) {
+            self.can_name(source, None, self.name(source))?;
+        }
         let old = self.links[relation].detach(source).map(|(target, _)| target);
         if let Some(target) = old {
             self.event(false, relation, source, target);
@@ -280,7 +290,11 @@ impl Model {
     pub(crate) fn clone_all(&mut self, map: &[(Entity, Entity)]) {
         let twin = |entity: Entity| map.iter().find(|(old, _)| *old == entity).map(|(_, new)| *new);
         for (old, new) in map {
-            self.nodes.insert(*new, self.nodes[old].clone());
+            let mut node = self.nodes[old].clone();
+            // The others would have the same siblings.
+            let parent = self.links[CHILD_OF].target.get(old);
+            node.name = node.name.filter(|_| parent.is_some_and(|parent| twin(*parent).is_some()));
+            self.nodes.insert(*new, node);
         }
         for (relation, methods) in RELATIONS.iter().enumerate() {
             let before = self.links[relation].clone();

@@ -2,8 +2,9 @@
 
 use super::kit::{Event, Fire, Id, Log, Mass, RELATIONS, Spin, fresh, listen, register, registry};
 use super::model::{Model, Node, Refusal};
+use super::names::{compare_names, pick_name};
 use phalanx::relation::Position;
-use phalanx::snapshot::{Part, Registry, diff};
+use phalanx::snapshot::{Part, Problem, Registry, SaveError, diff};
 use phalanx::store::Entity;
 use phalanx::timeline::{Checkpoint, Timeline, delta};
 use phalanx::{Key, RelationError, Role, StructuralError, World};
@@ -118,7 +119,7 @@ impl Engine {
 
     /// Compares a result with that of the model. On error the world must be what it was.
     #[track_caller]
-    fn same<T: PartialEq + core::fmt::Debug>(
+    pub(crate) fn same<T: PartialEq + core::fmt::Debug>(
         &self,
         at: usize,
         sum: u64,
@@ -132,7 +133,7 @@ impl Engine {
     }
 
     /// Runs an operation, sometimes first with an allocation that fails: then the world is what it was.
-    fn attempt<T, E>(
+    pub(crate) fn attempt<T, E>(
         &mut self,
         at: usize,
         pick: Pick<'_>,
@@ -193,6 +194,14 @@ impl Engine {
                 }
             }
         }
+        for &entity in &few {
+            if pick(3) == 0 {
+                let name = pick_name(pick);
+                let result = self.worlds[at].entity_mut(entity).unwrap().set_name(name).map(|_| ());
+                let expected = self.models[at].set_name(entity, Some(name));
+                assert_eq!(result.map_err(|error| super::names::refusal(entity, error)), expected);
+            }
+        }
         Order::Exact
     }
 
@@ -220,7 +229,7 @@ impl Engine {
         let methods = &RELATIONS[relation];
         let (source, target) = (self.someone(at, pick), self.someone(at, pick));
         let (world, model) = (&mut self.worlds[at], &mut self.models[at]);
-        match pick(22) {
+        match pick(27) {
             0 | 1 => {
                 let n = self.fresh_id();
                 let world = &mut self.worlds[at];
@@ -315,6 +324,7 @@ impl Engine {
                 world.add_row(Key::main(source).with_role(Role(n)), (Fire(n), Mass(n), Id(0))).unwrap();
             }
             18 => drop(world.compact(usize::MAX)),
+            19..24 => return self.name(at, pick),
             _ => return self.buffer(at, pick),
         }
         Order::Exact
@@ -340,6 +350,7 @@ impl Engine {
         let relation = trees[pick(trees.len())];
         let tree = RELATIONS[relation].tree.as_ref().unwrap();
         let entities = self.models[at].tree(relation, entity);
+        let sums = [self.checksum(0), self.checksum(1)];
         let [left, right] = &mut self.worlds;
         let [model_left, model_right] = &mut self.models;
         let (here, there, model, other) = match at {
@@ -364,12 +375,20 @@ impl Engine {
                 return Order::Any;
             }
             3 => {
-                let new = here.entity_mut(entity).unwrap().transfer(there).unwrap();
+                let result = here.entity_mut(entity).unwrap().transfer(there);
+                if let Some(order) = unmoved(&result, model, &[entity], other) {
+                    return self.unchanged(order, sums);
+                }
+                let new = result.unwrap();
                 model.transfer(other, &[(entity, new)]);
                 vec![(entity, new)]
             }
             4 => {
-                let (root, map, mut cut) = (tree.transfer_tree)(here, entity, there).unwrap();
+                let result = (tree.transfer_tree)(here, entity, there);
+                if let Some(order) = unmoved(&result, model, &entities, other) {
+                    return self.unchanged(order, sums);
+                }
+                let (root, map, mut cut) = result.unwrap();
                 assert!(map.contains(&(entity, root)));
                 assert_eq!(map.len(), entities.len());
                 let mut expected = model.transfer(other, &map);
@@ -379,7 +398,12 @@ impl Engine {
                 map
             }
             _ if pick(4) == 0 => {
-                let map: Vec<(Entity, Entity)> = here.transfer_all(there).unwrap().iter().collect();
+                let all: Vec<Entity> = model.nodes.keys().copied().collect();
+                let result = here.transfer_all(there);
+                if let Some(order) = unmoved(&result, model, &all, other) {
+                    return self.unchanged(order, sums);
+                }
+                let map: Vec<(Entity, Entity)> = result.unwrap().iter().collect();
                 assert_eq!(map.len(), model.nodes.len());
                 assert_eq!(model.transfer(other, &map), []);
                 map
@@ -389,6 +413,12 @@ impl Engine {
         self.all.extend(map.iter().map(|(_, new)| *new));
         self.check(1 - at, pick);
         Order::Any
+    }
+
+    /// Asserts that a transfer that was refused has changed nothing.
+    fn unchanged(&self, order: Order, sums: [u64; 2]) -> Order {
+        assert_eq!([self.checksum(0), self.checksum(1)], sums, "a transfer that was refused has changed a world");
+        order
     }
 
     /// Adds clones to the model, and gives them numbers of their own.
@@ -402,10 +432,21 @@ impl Engine {
         }
     }
 
-    fn saved(&self, at: usize, part: &Part) -> (Vec<u8>, usize) {
+    /// Saves a part of a world, if names allow it.
+    fn saved(&self, at: usize, kept: &BTreeSet<Entity>) -> Option<(Vec<u8>, usize)> {
+        let (part, _) = self.models[at].part(|entity| kept.contains(&entity));
         let mut bytes = Vec::new();
-        let report = self.registry.save_part(&self.worlds[at], part, &mut bytes).unwrap();
-        (bytes, report.cut_links)
+        let result = self.registry.save_part(&self.worlds[at], &Part::of(kept.iter().copied()), &mut bytes);
+        match result {
+            Err(SaveError::NameTaken { entity, holder }) => {
+                assert!(part.has_clash() && entity != holder && part.name(entity) == part.name(holder));
+                None
+            }
+            result => {
+                assert!(!part.has_clash());
+                Some((bytes, result.unwrap().cut_links))
+            }
+        }
     }
 
     /// Compares another world with a model.
@@ -429,8 +470,9 @@ impl Engine {
     /// Saves a world or a part of it, and loads it.
     fn load(&mut self, at: usize, pick: Pick<'_>) -> Order {
         if pick(2) == 0 {
-            let (bytes, cut) = self.saved(at, &Part::all());
-            assert_eq!(cut, 0);
+            let mut bytes = Vec::new();
+            let report = self.registry.save_part(&self.worlds[at], &Part::all(), &mut bytes).unwrap();
+            assert_eq!(report.cut_links, 0);
             let loaded = self.registry.load(&*bytes).unwrap();
             self.compare(&loaded, &self.models[at]);
             let mut json = Vec::new();
@@ -441,7 +483,7 @@ impl Engine {
             return Order::Silent;
         }
         let kept: BTreeSet<Entity> = self.models[at].nodes.keys().copied().filter(|_| pick(2) == 0).collect();
-        let (bytes, cut) = self.saved(at, &Part::of(kept.iter().copied()));
+        let Some((bytes, cut)) = self.saved(at, &kept) else { return Order::Silent };
         let loaded = self.registry.load(&*bytes).unwrap();
         let (part, expected) = self.models[at].part(|entity| kept.contains(&entity));
         self.compare(&loaded, &part);
@@ -455,9 +497,20 @@ impl Engine {
             return Order::Exact;
         }
         let kept: BTreeSet<Entity> = self.models[at].nodes.keys().copied().filter(|_| pick(3) > 0).collect();
-        let (bytes, _) = self.saved(at, &Part::of(kept.iter().copied()));
-        let map: Vec<_> = self.registry.merge(&mut self.worlds[1 - at], &*bytes).unwrap().iter().collect();
+        let Some((bytes, _)) = self.saved(at, &kept) else { return Order::Exact };
         let (mut part, _) = self.models[at].part(|entity| kept.contains(&entity));
+        let sum = self.checksum(1 - at);
+        let merged = self.registry.merge(&mut self.worlds[1 - at], &*bytes);
+        let all: Vec<Entity> = kept.iter().copied().collect();
+        let merged = merged.map_err(|error| match error.problem {
+            Problem::Merge(error) => error,
+            problem => panic!("{problem}"),
+        });
+        if let Some(order) = unmoved(&merged, &part, &all, &self.models[1 - at]) {
+            assert_eq!(self.checksum(1 - at), sum, "a merge that was refused has changed the world");
+            return order;
+        }
+        let map: Vec<_> = merged.unwrap().iter().collect();
         part.transfer(&mut self.models[1 - at], &map);
         for (_, new) in map {
             let n = self.fresh_id();
@@ -542,6 +595,16 @@ impl Engine {
     }
 }
 
+/// Compares whether a transfer was refused with what the models say. Returns the order of its events if it was.
+#[track_caller]
+fn unmoved<T>(result: &Result<T, StructuralError>, from: &Model, entities: &[Entity], to: &Model) -> Option<Order> {
+    let error = result.as_ref().err();
+    assert_eq!(error.is_some(), from.has_clash_after(entities, to), "{error:?}");
+    let error = error?;
+    assert!(from.explains(*error, to), "{error}");
+    Some(Order::Exact)
+}
+
 /// Compares a world with its model.
 #[track_caller]
 pub(crate) fn compare(world: &World, model: &Model, all: &[Entity]) {
@@ -555,10 +618,12 @@ pub(crate) fn compare(world: &World, model: &Model, all: &[Entity]) {
             fire: world.get::<Fire>(entity).ok().map(|fire| fire.0),
             mass: world.get::<Mass>(entity).ok().map(|mass| mass.0),
             spin: world.get::<Spin>(entity).ok().map(|spin| spin.axis),
+            name: node.name,
             rows: rows.map(|role| role.0).collect(),
         };
         assert_eq!(&seen, node, "{entity}");
     }
+    compare_names(world, model);
     for (links, methods) in model.links.iter().zip(&RELATIONS) {
         let mut pairs: Vec<(Entity, Entity)> = links.target.iter().map(|(source, target)| (*source, *target)).collect();
         pairs.sort_by_key(|(source, _)| source.index());

@@ -15,6 +15,7 @@ mod hostile;
 mod kit;
 mod links;
 mod merge;
+mod names;
 mod parts;
 mod plain;
 mod pools;

@@ -259,7 +259,8 @@ fn try_apply(
     image.validate(components)?;
     // SAFETY: the image was validated against these components.
     let mut restored = unsafe { image.try_restore(world)? };
-    restored.storage.validate_links().map_err(|what| DeltaError::Damaged { what })?;
+    let checked = restored.storage.validate_links().and_then(|()| restored.storage.validate_names());
+    checked.map_err(|what| DeltaError::Damaged { what })?;
     restored.storage.sparse.clock = world.storage.sparse.clock.carry();
     let sketches = try_sketch_groups(groups, numbering, &restored.storage.sparse)?;
     let (entities, tables) = (&restored.storage.entities, &restored.storage.tables);

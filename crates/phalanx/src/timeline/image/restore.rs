@@ -98,6 +98,7 @@ impl Image {
             set_tick(components.info(storage.id), storage.values().lanes(), image.tick);
         }
         fresh.storage.sparse.try_restore_masks(fresh.storage.entities.slot_count() as u32)?;
+        fresh.storage.try_reserve_names(0)?;
         // SAFETY: the sparse storages were restored from the same image above.
         unsafe { fresh.storage.sparse.restore_groups(self.groups.try_clone()?) };
         fresh.storage.sparse.clock = Clock::resumed(self.time, fresh.id());
