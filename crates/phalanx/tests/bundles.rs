@@ -860,3 +860,86 @@ fn recorded_builders_are_dropped_if_they_are_not_executed() {
     drop((commands, world));
     tally.assert_no_leaks();
 }
+
+#[derive(Bundle)]
+struct Crew {
+    ship: Option<Ship>,
+    other: Option<Apart>,
+}
+
+#[derive(Component, Clone, Debug, PartialEq)]
+#[component(clone)]
+struct Apart(u32);
+
+#[test]
+fn batches_insert_what_each_bundle_has_and_each_entity_lacks() {
+    let mut world = World::new();
+    let [bare, pooled, last] = [world.spawn(()), world.spawn(Pooled(Live::new(50))), world.spawn(Apart(1))];
+    let crew = |ship: bool, other: Option<u32>| Crew { ship: ship.then(Ship::default), other: other.map(Apart) };
+    world.insert_batch([(bare, crew(true, None)), (pooled, crew(true, Some(2))), (last, crew(false, None))]).unwrap();
+    world.validate().unwrap();
+    assert_eq!(world.get::<Pooled>(bare).unwrap().0, Live(2), "required, and created");
+    assert_eq!(world.get::<Pooled>(pooled).unwrap().0, Live(50), "there already");
+    assert_eq!([bare, pooled, last].map(|e| world.has::<Row>(e)), [true, true, false]);
+    assert_eq!([bare, pooled, last].map(|e| world.get::<Apart>(e).ok().map(|a| a.0)), [None, Some(2), Some(1)]);
+    for n in 1.. {
+        let e = world.spawn(());
+        let ship = Ship(Live::new(5));
+        let has_panicked = with_panic_at(n, || world.insert_batch([(e, ship), (bare, Ship(Live(5)))]).unwrap());
+        LIVE.set(LIVE.get() + 1); // The one that was made without its constructor.
+        world.validate().unwrap();
+        if !has_panicked {
+            break;
+        }
+    }
+    drop(world);
+    assert_eq!(LIVE.get(), 0);
+}
+
+#[test]
+fn components_that_are_new_come_with_what_they_require() {
+    let mut world = World::new();
+    let e = world.spawn((Apart(1), Row(Live::new(30))));
+    world.entity_mut(e).unwrap().insert_if_new((Apart(2), Ship::default()));
+    world.validate().unwrap();
+    assert_eq!((world.get::<Apart>(e).unwrap().0, &world.get::<Row>(e).unwrap().0), (1, &Live(30)));
+    assert!(world.has::<Ship>(e) && world.has::<Placed>(e) && world.has::<Tracked>(e));
+    // Optional ones that are not there are no matter, and nothing is required for what is there already.
+    let other = world.spawn(Ship::default());
+    world.remove::<Row>(other).unwrap();
+    world.entity_mut(other).unwrap().insert_if_new(Crew { ship: Some(Ship(Live::new(9))), other: None });
+    assert_eq!((world.get::<Ship>(other).unwrap().0.0, world.has::<Row>(other)), (5, false));
+    world.entity_mut(other).unwrap().insert_if_new(Crew { ship: None, other: Some(Apart(3)) });
+    assert_eq!(world.get::<Apart>(other).unwrap().0, 3);
+    world.validate().unwrap();
+    drop(world);
+    assert_eq!(LIVE.get(), 0);
+}
+
+#[test]
+fn components_that_move_bring_what_they_require_and_optional_ones_move_if_they_are_there() {
+    let mut world = World::new();
+    let [from, to] = [world.spawn((Ship::default(), Apart(7))), world.spawn(Pooled(Live::new(40)))];
+    world.entity_mut(from).unwrap().move_components::<Crew>(to).unwrap();
+    world.validate().unwrap();
+    assert!(world.has::<Ship>(to) && world.has::<Row>(to) && world.get::<Apart>(to).unwrap().0 == 7);
+    assert_eq!(world.get::<Pooled>(to).unwrap().0, Live(40));
+    assert!(!world.has::<Ship>(from) && !world.has::<Apart>(from) && world.has::<Row>(from));
+    // There is no ship any more, so only what is there moves.
+    world.insert(from, Apart(8)).unwrap();
+    world.entity_mut(from).unwrap().move_components::<Crew>(to).unwrap();
+    assert_eq!((world.get::<Apart>(to).unwrap().0, world.has::<Ship>(to)), (8, true));
+    let copy = world.spawn(());
+    world.entity_mut(to).unwrap().clone_components::<Option<Apart>>(copy).unwrap();
+    world.entity_mut(from).unwrap().clone_components::<Option<Apart>>(copy).unwrap();
+    assert_eq!(world.get::<Apart>(copy).unwrap().0, 8);
+    // A constructor that panics changes nothing.
+    let [from, to] = [world.spawn(Ship::default()), world.spawn(())];
+    for n in 1..=4 {
+        assert!(with_panic_at(n, || world.entity_mut(from).unwrap().move_components::<Ship>(to).unwrap()));
+        world.validate().unwrap();
+        assert!(world.has::<Ship>(from) && !world.has::<Ship>(to) && !world.has::<Row>(to), "{n}");
+    }
+    drop(world);
+    assert_eq!(LIVE.get(), 0);
+}

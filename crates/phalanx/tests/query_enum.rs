@@ -2,10 +2,12 @@
 
 use phalanx::executor::{Inline, ThreadPool};
 use phalanx::group::Owned;
-use phalanx::query::{Access, Filtered, PlanDriver, QueryState, WriteItem};
+use phalanx::query::{Access, Filtered, PlanDriver, QueryState, WithTable, WriteItem};
 use phalanx::relation::{ChildOf, Related};
 use phalanx::store::Soa;
-use phalanx::{Added, Changed, Component, ComponentError, Entity, Has, Key, Or, QueryData, Role, With, Without, World};
+use phalanx::{
+    Added, Changed, Component, ComponentError, Entity, EntityRef, Has, Key, Or, QueryData, Role, With, Without, World,
+};
 use phalanx_testkit::{Rng, catch};
 use std::sync::{Arc, Mutex};
 
@@ -466,6 +468,24 @@ enum Aliasing<'a> {
 enum Elsewhere<'a> {
     Writes(&'a mut T),
     Reads(&'a U, Related<ChildOf, &'static T>),
+}
+
+#[derive(QueryData)]
+enum Whole<'a> {
+    Writes(&'a mut T),
+    Reads(&'a U, EntityRef<'a>),
+}
+
+#[derive(QueryData)]
+enum Columns<'a> {
+    Writes(&'a mut T),
+    Reads(WithTable<&'static mut U>),
+}
+
+#[test]
+fn h27_variants_that_read_whole_entities_or_tables_alias_those_that_write() {
+    assert!(Access::try_of::<Whole>().is_err(), "an entity is read as a whole while another variant writes");
+    assert!(Access::try_of::<Columns>().is_err(), "a column is read while another variant writes it");
 }
 
 #[test]

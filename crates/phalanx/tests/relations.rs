@@ -193,3 +193,13 @@ fn what_is_tied_is_not_despawned() {
     world.despawn(b).unwrap();
     assert!(world.is_empty());
 }
+
+#[test]
+fn an_entity_that_loses_its_components_keeps_its_name_and_its_links() {
+    let mut world = World::new();
+    let fleet = world.spawn_named("fleet", ()).unwrap();
+    let ship = world.entity_mut(fleet).unwrap().spawn_child_named("ship", ()).unwrap();
+    assert!(!world.entity_mut(ship).unwrap().retain::<()>());
+    world.validate().unwrap();
+    assert_eq!(world.find("fleet/ship"), Some(ship));
+}

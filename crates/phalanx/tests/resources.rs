@@ -250,3 +250,19 @@ fn resources_are_reached_by_id() {
     drop(world);
     tally.assert_no_leaks();
 }
+
+#[test]
+fn changes_by_id_are_recorded() {
+    let mut world = World::new();
+    let score = world.register_resource::<Score>();
+    let flags = |world: &World| world.resource_ref::<Score>().map(|score| [score.is_added(), score.is_changed()]);
+    assert!(world.insert_resource_by_id(score, Box::new(Score(1))).unwrap().is_none());
+    assert_eq!(flags(&world), Ok([true, true]));
+    world.clear_trackers();
+    assert_eq!(flags(&world), Ok([false, false]));
+    world.resource_mut_by_id(score).unwrap().downcast_mut::<Score>().unwrap().0 = 2;
+    assert_eq!(flags(&world), Ok([false, true]));
+    world.clear_trackers();
+    assert!(world.insert_resource_by_id(score, Box::new(Score(3))).unwrap().is_some());
+    assert_eq!(flags(&world), Ok([false, true]));
+}

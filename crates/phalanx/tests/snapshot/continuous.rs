@@ -348,3 +348,39 @@ fn values_are_dropped_once_also_if_a_destructor_or_a_listener_panics() {
         }
     }
 }
+
+#[test]
+fn names_follow_a_snapshot() {
+    let mut registry = Registry::new();
+    registry.relation::<ChildOf>("child of").unwrap();
+    registry.names("name").unwrap();
+    let (mut server, mut client) = (World::new(), World::new());
+    let mut loader = ContinuousLoader::new();
+    let fleet = server.spawn_named("fleet", ()).unwrap();
+    let [a, b] = ["a", "b"].map(|name| server.entity_mut(fleet).unwrap().spawn_child_named(name, ()).unwrap());
+    let mut load = |server: &World, client: &mut World| {
+        let loaded = loader.load(&registry, client, &saved(&registry, server)[..]).map(|_| ());
+        client.validate().unwrap();
+        (loaded, server.iter().all(|e| loader.get(e).is_some_and(|here| client.path(here) == server.path(e))))
+    };
+    assert!(matches!(load(&server, &mut client), (Ok(()), true)));
+    assert!(client.find("fleet/a").is_some());
+    // Two entities swap their names, and one that comes takes the name of one that goes.
+    server.entity_mut(a).unwrap().set_name("c").unwrap();
+    server.entity_mut(b).unwrap().set_name("a").unwrap();
+    server.entity_mut(a).unwrap().set_name("b").unwrap();
+    assert!(matches!(load(&server, &mut client), (Ok(()), true)));
+    server.despawn(a).unwrap();
+    server.entity_mut(fleet).unwrap().spawn_child_named("b", ()).unwrap();
+    server.entity_mut(b).unwrap().remove_name().unwrap();
+    assert!(matches!(load(&server, &mut client), (Ok(()), true)));
+    // A name that an entity of the world itself has is an error, and nothing changes.
+    let port = client.spawn_named("port", ()).unwrap();
+    server.entity_mut(fleet).unwrap().set_name("port").unwrap();
+    let before = client.path(client.find("fleet/b").unwrap());
+    let (outcome, _) = load(&server, &mut client);
+    assert!(outcome.unwrap_err().to_string().contains(&port.to_string()));
+    assert_eq!(client.path(client.find("fleet/b").unwrap()), before);
+    client.despawn(port).unwrap();
+    assert!(matches!(load(&server, &mut client), (Ok(()), true)));
+}
