@@ -226,7 +226,7 @@ pub use query_data::{QueryData, ReadOnlyQueryData};
 pub use query_set::QuerySet;
 #[doc(hidden)]
 pub use row_terms::KeyFetch;
-pub use row_terms::{AllRows, ExtraRows, Keys, MainRows};
+pub use row_terms::{AllRows, ExtraRows, IsEmpty, Keys, MainRows};
 pub use single_error::SingleError;
 pub use state::QueryState;
 #[doc(hidden)]
