@@ -252,7 +252,7 @@ unsafe fn insert_each<B: Bundle + Clone>(
 }
 
 /// Removes a bundle from live slots, like [`insert_each`]. Returns the number of slots that had any of its components.
-fn remove_each(world: &mut World, bundle_id: usize, slots: Vec<Entity>) -> Result<usize, StructuralError> {
+pub(super) fn remove_each(world: &mut World, bundle_id: usize, slots: Vec<Entity>) -> Result<usize, StructuralError> {
     let (mut stash, mut count) = (Stash::default(), 0);
     reserve_each(world, bundle_id, &slots, false, &mut stash)?;
     world.storage.begin_linked_entries();

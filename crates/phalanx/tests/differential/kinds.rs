@@ -15,6 +15,8 @@ pub(crate) trait Kind: Component {
     fn read(world: &World, entity: Entity) -> Option<u32>;
     fn read_row(world: &World, key: Key) -> Option<u32>;
     fn key(self) -> u32;
+    /// The key of a value that stays where it is.
+    fn of(&self) -> u32;
 }
 
 macro_rules! kinds {
@@ -73,6 +75,7 @@ macro_rules! kinds {
             fn read(world: &World, entity: Entity) -> Option<u32> { world.get::<$name>(entity).ok().map(|v| v.0.key()) }
             fn read_row(world: &World, key: Key) -> Option<u32> { world.row(key).and_then(|row| row.get::<$name>()).ok().map(|v| v.0.key()) }
             fn key(self) -> u32 { self.0.key() }
+            fn of(&self) -> u32 { self.0.key() }
         }
     };
     (@one $number:literal $name:ident $layout:literal plain $int:ty) => {
@@ -86,6 +89,7 @@ macro_rules! kinds {
             fn read(world: &World, entity: Entity) -> Option<u32> { world.get::<$name>(entity).ok().map(|v| v.0 as u32) }
             fn read_row(world: &World, key: Key) -> Option<u32> { world.row(key).and_then(|row| row.get::<$name>()).ok().map(|v| v.0 as u32) }
             fn key(self) -> u32 { self.0 as u32 }
+            fn of(&self) -> u32 { self.0 as u32 }
         }
     };
     (@one $number:literal $name:ident $layout:literal tag) => {
@@ -99,6 +103,7 @@ macro_rules! kinds {
             fn read(world: &World, entity: Entity) -> Option<u32> { world.get::<$name>(entity).ok().map(|_| 0) }
             fn read_row(world: &World, key: Key) -> Option<u32> { world.row(key).and_then(|row| row.get::<$name>()).ok().map(|_| 0) }
             fn key(self) -> u32 { 0 }
+            fn of(&self) -> u32 { 0 }
         }
     };
     (@one $number:literal $name:ident $layout:literal lanes) => {
@@ -113,6 +118,7 @@ macro_rules! kinds {
             fn read(world: &World, entity: Entity) -> Option<u32> { world.get::<$name>(entity).ok().map(Kind::key) }
             fn read_row(world: &World, key: Key) -> Option<u32> { world.row(key).and_then(|row| row.get::<$name>()).ok().map(Kind::key) }
             fn key(self) -> u32 { u32::from(self.low) | (self.high as u32) << 8 }
+            fn of(&self) -> u32 { Kind::key(*self) }
         }
     };
 }
