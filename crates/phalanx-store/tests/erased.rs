@@ -472,3 +472,30 @@ fn lanes_of_a_container_are_tracked_each_for_itself() {
     assert_eq!(lanes[0].0.dirty_mut(), [1 << (300 / Lane::CHUNK)]);
     assert!(lanes[1].0.dirty_mut().is_empty(), "the other lanes are not tracked");
 }
+
+#[test]
+fn keys_are_found_between_holes_and_positions_by_a_lookup() {
+    let mut dense: Dense<Sparse<Entity>, LaneOf<()>> = Dense::new(Sparse::new(), LaneOf::new());
+    // The last is beyond the window of the index.
+    let keys: Vec<Entity> = (0..9).chain([1 << 20]).map(|n| Entity::from_bits(n).unwrap()).collect();
+    for key in &keys {
+        // SAFETY: the container does not have the key, and a row without size is initialised.
+        unsafe { dense.try_admit(*key).unwrap() };
+    }
+    let lookup = dense.index().lookup();
+    for (at, key) in (0..).zip(&keys) {
+        // SAFETY: the key is linked.
+        assert_eq!(unsafe { lookup.position_unchecked(key.index()) }, at);
+    }
+    // SAFETY: the positions are in use and not holes.
+    unsafe {
+        dense.leave_hole(3);
+        dense.leave_hole(6);
+        dense.swap(2, 4);
+    }
+    assert_eq!((dense.keys_from(0), dense.keys_from(3)), (&[keys[0], keys[1], keys[4]][..], &[][..]));
+    assert_eq!((dense.keys_from(7), dense.keys_from(10), dense.keys_from(99)), (&keys[7..], &[][..], &[][..]));
+    assert_eq!((dense.keys_before(6), dense.keys_before(4)), (&[keys[2], keys[5]][..], &[][..]));
+    assert_eq!((dense.keys_before(2), dense.keys_before(0), dense.keys_before(10)), (&keys[..2], &[][..], &keys[7..]));
+    assert_eq!(dense.validate(), Ok(()));
+}

@@ -6,7 +6,7 @@
 // Some components are only carried along.
 #![allow(dead_code)]
 
-use phalanx::group::Owned;
+use phalanx::group::{Observed, Owned};
 use phalanx::relation::ChildOf;
 use phalanx::snapshot::Registry;
 use phalanx::{CommandBuffer, Component, Entity, World};
@@ -107,6 +107,22 @@ fn mixed(world: &mut World, n: usize) -> Entity {
     world.spawn((Position(a, b, c), Burning(a, b, c), Frozen(a, b, c), Mass(a, b, c)))
 }
 
+/// Returns a world of entities with two components in pools, which have them in different orders.
+fn pool_world() -> World {
+    let mut world = World::new();
+    let mut entities: Vec<_> = (0..COUNT).map(|_| world.spawn(Burning(1.0, 2.0, 3.0))).collect();
+    Rng::new(7).shuffle(&mut entities);
+    entities.iter().for_each(|e| world.insert(*e, Frozen(1.0, 2.0, 3.0)).unwrap());
+    world
+}
+
+/// Returns a world of entities with a component in a linear store.
+fn linear_world() -> World {
+    let (mut world, entities) = table_world();
+    entities.iter().for_each(|e| world.insert(*e, Mass(1.0, 2.0, 3.0)).unwrap());
+    world
+}
+
 fn registry() -> Registry {
     let mut registry = Registry::new();
     registry.plain::<Position>("position").unwrap();
@@ -182,8 +198,7 @@ const WORKLOADS: &[(&str, fn())] = &[
         measured(|| world.query_mut::<(&mut Position, &Burning)>().for_each(|(p, b)| p.0 += b.0));
     }),
     ("for_each, linear", || {
-        let (mut world, entities) = table_world();
-        entities.iter().for_each(|e| world.insert(*e, Mass(1.0, 2.0, 3.0)).unwrap());
+        let mut world = linear_world();
         measured(|| world.query_mut::<&mut Mass>().for_each(|mass| mass.0 += 1.0));
     }),
     ("spawn, child", || {
@@ -232,6 +247,85 @@ const WORKLOADS: &[(&str, fn())] = &[
         }
         assert_eq!(paths.len(), COUNT);
         measured(|| paths.iter().filter(|path| world.find(path).is_some()).count());
+    }),
+    ("for, linear", || {
+        let mut world = linear_world();
+        measured(|| {
+            for mass in world.query_mut::<&mut Mass>() {
+                mass.0 += 1.0;
+            }
+        });
+    }),
+    ("for_each, pool", || {
+        let mut world = pool_world();
+        measured(|| world.query_mut::<&mut Burning>().for_each(|burning| burning.0 += 1.0));
+    }),
+    ("for, pool", || {
+        let mut world = pool_world();
+        measured(|| {
+            for burning in world.query_mut::<&mut Burning>() {
+                burning.0 += 1.0;
+            }
+        });
+    }),
+    ("for, pool, shared", || {
+        let world = pool_world();
+        measured(|| {
+            let mut sum = 0.0;
+            for burning in world.query::<&Burning>() {
+                sum += burning.0;
+            }
+            sum
+        });
+    }),
+    ("for_each, two pools", || {
+        let mut world = pool_world();
+        measured(|| world.query_mut::<(&mut Burning, &Frozen)>().for_each(|(b, f)| b.0 += f.0));
+    }),
+    ("for, two pools", || {
+        let mut world = pool_world();
+        measured(|| {
+            for (b, f) in world.query_mut::<(&mut Burning, &Frozen)>() {
+                b.0 += f.0;
+            }
+        });
+    }),
+    ("for_each, group", || {
+        let mut world = pool_world();
+        let group = world.create_group::<Owned<(Burning, Frozen)>>().unwrap();
+        measured(|| group.for_each(&mut world, |(b, f)| b.0 += f.0));
+    }),
+    ("for, group", || {
+        let mut world = pool_world();
+        let group = world.create_group::<Owned<(Burning, Frozen)>>().unwrap();
+        measured(|| {
+            for (b, f) in group.iter_mut(&mut world) {
+                b.0 += f.0;
+            }
+        });
+    }),
+    ("for, query of a group", || {
+        let mut world = pool_world();
+        world.create_group::<Owned<(Burning, Frozen)>>().unwrap();
+        measured(|| {
+            for (b, f) in world.query_mut::<(&mut Burning, &Frozen)>() {
+                b.0 += f.0;
+            }
+        });
+    }),
+    ("for_each, group that owns nothing", || {
+        let mut world = pool_world();
+        let group = world.create_group::<Observed<(Burning, Frozen)>>().unwrap();
+        measured(|| group.for_each(&mut world, |(b, f)| b.0 += f.0));
+    }),
+    ("for, group that owns nothing", || {
+        let mut world = pool_world();
+        let group = world.create_group::<Observed<(Burning, Frozen)>>().unwrap();
+        measured(|| {
+            for (b, f) in group.iter_mut(&mut world) {
+                b.0 += f.0;
+            }
+        });
     }),
     ("save", || {
         let (world, bytes) = saved();

@@ -1,12 +1,12 @@
-//! The cost of sparse components for despawning entities that have them, and for entities that do not; every target with its
-//! figure.
+//! The cost of sparse components for despawning entities that have them, and for entities that do not, and of loops over pools,
+//! linear stores and groups; every target with its figure.
 //!
 //! `cargo bench -p phalanx --bench sparse [-- --only WORD] [--seconds S]`. Ratios of minima over many interleaved rounds.
 #![allow(missing_docs)]
 // Some components are only carried along.
 #![allow(dead_code)]
 
-use phalanx::group::Owned;
+use phalanx::group::{Observed, Owned};
 use phalanx::{Component, Entity, World};
 use phalanx_testkit::Rng;
 use phalanx_testkit::bench::Bound::Within;
@@ -149,10 +149,148 @@ fn iterate() -> Workload {
     }
 }
 
+/// A loop over `COUNT` values of a world, many times.
+fn repeated(label: &'static str, make: fn() -> World, run: fn(&mut World)) -> Build {
+    const REPS: usize = 20;
+    Box::new(move || {
+        let mut world = make();
+        Case::new(label, move |_| {
+            run(&mut world);
+            let (ns, ()) = time(|| (0..REPS).for_each(|_| run(black_box(&mut world))));
+            (ns, 0)
+        })
+    })
+}
+
+/// A loop over vectors of `COUNT` values, many times: the limit.
+fn over_vectors(label: &'static str) -> Build {
+    const REPS: usize = 20;
+    Box::new(move || {
+        let (mut a, b) = (vec![1f32; COUNT], vec![1f32; COUNT]);
+        Case::new(label, move |_| {
+            let (ns, ()) = time(|| {
+                for _ in 0..REPS {
+                    for (a, b) in black_box(&mut a).iter_mut().zip(black_box(&b)) {
+                        *a += *b;
+                    }
+                }
+            });
+            (ns, 0)
+        })
+    })
+}
+
+type A = Pooled<0>;
+type B = Pooled<1>;
+
+/// Returns a world of entities with two components in pools, in the same order or in different ones.
+fn pairs(shuffled: bool) -> World {
+    let mut world = World::new();
+    let mut entities: Vec<_> = (0..COUNT).map(|_| world.spawn(Pooled::<0>(1.0))).collect();
+    if shuffled {
+        Rng::new(7).shuffle(&mut entities);
+    }
+    entities.iter().for_each(|e| world.insert(*e, Pooled::<1>(1.0)).unwrap());
+    world
+}
+
+fn linear_pairs() -> World {
+    let mut world = World::new();
+    world.spawn_batch((0..COUNT).map(|_| (Linear::<0>(1.0), Linear::<1>(1.0))));
+    world
+}
+
+/// Returns a world with an owning group.
+fn grouped() -> World {
+    let mut world = pairs(true);
+    world.create_group::<Owned<(A, B)>>().unwrap();
+    world
+}
+
+fn loops() -> Workload {
+    let build = vec![
+        over_vectors("for over two vectors"),
+        repeated(
+            "for over a pool",
+            || pairs(false),
+            |world| {
+                for a in world.query_mut::<&mut A>() {
+                    a.0 += 1.0;
+                }
+            },
+        ),
+        repeated(
+            "for over the values of a pool",
+            || pairs(false),
+            |world| {
+                for a in world.pool_mut::<A>().values() {
+                    a.0 += 1.0;
+                }
+            },
+        ),
+        repeated("for over two linear stores", linear_pairs, |world| {
+            for (a, b) in world.query_mut::<(&mut Linear<0>, &Linear<1>)>() {
+                a.0 += b.0;
+            }
+        }),
+        repeated("for over a group", grouped, |world| {
+            let group = world.create_group::<Owned<(A, B)>>().unwrap();
+            for (a, b) in group.iter_mut(world) {
+                a.0 += b.0;
+            }
+        }),
+        repeated("for over a query of a group", grouped, |world| {
+            for (a, b) in world.query_mut::<(&mut A, &B)>() {
+                a.0 += b.0;
+            }
+        }),
+        repeated(
+            "for over two pools",
+            || pairs(false),
+            |world| {
+                for (a, b) in world.query_mut::<(&mut A, &B)>() {
+                    a.0 += b.0;
+                }
+            },
+        ),
+        repeated(
+            "for_each over two pools",
+            || pairs(false),
+            |world| {
+                world.query_mut::<(&mut A, &B)>().for_each(|(a, b)| a.0 += b.0);
+            },
+        ),
+    ];
+    Workload { name: "loops over 10k", ops: COUNT as f64 * 20.0, build }
+}
+
+fn view(world: &mut World) {
+    world.query_mut::<(&mut A, &B)>().for_each(|(a, b)| a.0 += b.0);
+}
+
+fn listed(world: &mut World) {
+    let group = world.create_group::<Observed<(A, B)>>().unwrap();
+    group.for_each(world, |(a, b)| a.0 += b.0);
+}
+
+fn observed(name: &'static str, make: fn() -> World) -> Workload {
+    // The first run creates the group.
+    let build = vec![repeated("two pools", make, view), repeated("a group that owns nothing", make, listed)];
+    Workload { name, ops: COUNT as f64 * 20.0, build }
+}
+
+const IN_ORDER: &str = "a group that owns nothing, pools in the same order";
+const SHUFFLED: &str = "a group that owns nothing, pools in different orders";
+
 const TARGETS: &[Target] = &[
     target("despawn 10k from 3 pools", "100 registered", &["3 registered"], Within(1.2)),
     target("spawn 10k into 3 pools", "100 registered", &["3 registered"], Within(1.2)),
     target("iterate 10k", "pools, groups, listeners", &["alone"], Within(1.05)),
+    target(IN_ORDER, "a group that owns nothing", &["two pools"], Within(1.0)),
+    target(SHUFFLED, "a group that owns nothing", &["two pools"], Within(1.1)),
+    target("loops over 10k", "for over a pool", &["for over the values of a pool"], Within(1.2)),
+    target("loops over 10k", "for over two linear stores", &["for over a query of a group"], Within(1.2)),
+    target("loops over 10k", "for over two pools", &["for_each over two pools"], Within(1.5)),
 ];
 
 fn main() {
@@ -162,7 +300,14 @@ fn main() {
     let only = after("--only");
     let seconds: f64 = after("--seconds").and_then(|s| s.parse().ok()).unwrap_or(3.0);
     let mut figures = Vec::new();
-    for workload in [despawn(), spawn(), iterate()] {
+    for workload in [
+        despawn(),
+        spawn(),
+        iterate(),
+        loops(),
+        observed(IN_ORDER, || pairs(false)),
+        observed(SHUFFLED, || pairs(true)),
+    ] {
         if only.is_none_or(|word| workload.name.contains(word.as_str())) {
             let f = bench::run(&workload, Duration::from_secs_f64(seconds));
             f.print();

@@ -31,7 +31,7 @@ pub enum ComponentError {
         /// The component.
         component: &'static str,
     },
-    /// The entity has a component that the query's filter excludes.
+    /// The entity has a component that the query's filter, or the group, excludes.
     ExcludedComponent {
         /// The entity.
         entity: Entity,
@@ -80,7 +80,7 @@ impl fmt::Display for ComponentError {
                 write!(f, "{component} of {entity} has not changed since the last run")
             }
             ComponentError::ExcludedComponent { entity, component } => {
-                write!(f, "{entity} has {component}, which the query excludes")
+                write!(f, "{entity} has {component}, which is excluded")
             }
             ComponentError::NoAddress { component } => {
                 write!(f, "{component} is split into columns and has no address")
@@ -500,7 +500,7 @@ impl fmt::Display for RowError {
             RowError::MainRow { entity } => write!(f, "the main row of {entity} cannot be removed without the entity"),
             RowError::MissingComponent { key, component } => write!(f, "the row {key} has no {component}"),
             RowError::ExcludedComponent { key, component } => {
-                write!(f, "the row {key} has {component}, which the query excludes")
+                write!(f, "the row {key} has {component}, which is excluded")
             }
             RowError::UnchangedComponent { key, component } => {
                 write!(f, "{component} of the row {key} has not changed since the last run")

@@ -56,3 +56,43 @@ fn a_filter_of_a_user_runs_beside_no_query_that_writes_tracked_rows() {
     let (here, mut writes) = world.queries_mut::<(Query<&Here, Keeper>, &mut Void)>();
     assert!(here.len() <= 1 && writes.single_mut().is_ok());
 }
+
+/// How often [`Fickle`] was asked about a table.
+static ASKED: std::sync::atomic::AtomicUsize = std::sync::atomic::AtomicUsize::new(0);
+
+/// Passes tables every other time.
+struct Fickle;
+
+impl QueryFilter for Fickle {
+    type State = ();
+    fn state(_: &Components) {}
+    fn passes((): &(), _: &Signature) -> bool {
+        !ASKED.fetch_add(1, std::sync::atomic::Ordering::Relaxed).is_multiple_of(3)
+    }
+}
+
+#[test]
+fn a_filter_that_changes_its_mind_yields_no_row_twice_from_both_ends() {
+    #[derive(Component)]
+    struct Other<const N: usize>;
+    let mut world = World::new();
+    world.spawn(Here(0));
+    world.spawn((Here(1), Other::<1>));
+    world.spawn((Here(2), Other::<2>));
+    world.spawn((Here(3), Other::<3>));
+    world.spawn((Here(4), Other::<1>, Other::<2>));
+    for start in 0..40 {
+        ASKED.store(start, std::sync::atomic::Ordering::Relaxed);
+        let query = world.query_filtered::<&Here, Fickle>();
+        let (mut rows, mut seen) = (query.iter(), Vec::new());
+        let mut turn: usize = start;
+        loop {
+            turn += 1;
+            let row = if turn.is_multiple_of(3) { rows.next() } else { rows.next_back() };
+            let Some(row) = row else { break };
+            assert!(!seen.contains(&row.0), "{} comes twice", row.0);
+            seen.push(row.0);
+        }
+        assert!(rows.next().is_none() && rows.next_back().is_none());
+    }
+}

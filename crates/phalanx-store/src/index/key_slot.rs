@@ -192,6 +192,22 @@ impl<K: Key, R: Rows> Dense<Sparse<K>, R> {
         (self.holes == 0).then(|| unsafe { core::mem::transmute::<&[DenseKey<K>], &[K]>(self.dense_keys()) })
     }
 
+    /// Returns the keys from a position on, up to the next hole.
+    pub fn keys_from(&self, position: u32) -> &[K] {
+        let keys = self.dense_keys().get(position as usize..).unwrap_or_default();
+        let len = keys.iter().position(|key| <Sparse<K> as DenseIndex>::is_hole(*key)).unwrap_or(keys.len());
+        // SAFETY: none of these is a hole, so each is its key, and the two have the same representation.
+        unsafe { core::mem::transmute::<&[DenseKey<K>], &[K]>(&keys[..len]) }
+    }
+
+    /// Returns the keys before a position, from the last hole on.
+    pub fn keys_before(&self, position: u32) -> &[K] {
+        let keys = self.dense_keys().get(..position as usize).unwrap_or_default();
+        let first = keys.iter().rposition(|key| <Sparse<K> as DenseIndex>::is_hole(*key)).map_or(0, |hole| hole + 1);
+        // SAFETY: none of these is a hole, so each is its key, and the two have the same representation.
+        unsafe { core::mem::transmute::<&[DenseKey<K>], &[K]>(&keys[first..]) }
+    }
+
     /// Returns the key at a position, or `None` if it is a hole or not in use.
     #[inline(always)]
     pub fn key_at(&self, position: u32) -> Option<K> {

@@ -7,4 +7,4 @@ mod sparse;
 
 pub use key_slot::KeySlot;
 pub use slots::Slots;
-pub use sparse::{DenseKey, Sparse};
+pub use sparse::{DenseKey, Sparse, SparseLookup};

@@ -78,6 +78,45 @@ pub struct Sparse<K> {
     keys: PhantomData<fn() -> K>,
 }
 
+/// A [`Sparse`] index for many look-ups, with its window resolved. A loop that writes elsewhere keeps it in registers.
+pub struct SparseLookup<'a, K> {
+    window: *const Entry,
+    window_len: u32,
+    index: &'a Sparse<K>,
+}
+
+impl<K> Clone for SparseLookup<'_, K> {
+    #[inline(always)]
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+impl<K> Copy for SparseLookup<'_, K> {}
+
+impl<K> fmt::Debug for SparseLookup<'_, K> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "SparseLookup({} entries in the window)", self.window_len)
+    }
+}
+
+impl<K: Key> SparseLookup<'_, K> {
+    /// Returns the position that is linked for an index.
+    ///
+    /// # Safety
+    ///
+    /// A key with this index is linked.
+    #[inline(always)]
+    pub unsafe fn position_unchecked(self, index: u32) -> u32 {
+        debug_assert!(self.index.position_at(index).is_some());
+        if index < self.window_len {
+            // SAFETY: `window_len` entries are initialised, and the index is borrowed.
+            unsafe { (*self.window.add(index as usize)).position }
+        } else {
+            self.index.position_in_page(index)
+        }
+    }
+}
+
 impl<K: Key> Sparse<K> {
     /// Creates an empty index without allocating.
     pub const fn new() -> Sparse<K> {
@@ -110,6 +149,13 @@ impl<K: Key> Sparse<K> {
             Some(Some(branch)) => branch.pages[page].as_ref().map_or(VACANT, |p| p[at]),
             _ => VACANT,
         }
+    }
+
+    /// Out of line, to keep the path through the window short.
+    #[cold]
+    #[inline(never)]
+    fn position_in_page(&self, index: u32) -> u32 {
+        self.entry_in_page(index).position
     }
 
     /// Returns `true` if there is an entry for an index, vacant or not.
@@ -156,6 +202,12 @@ impl<K: Key> Sparse<K> {
     pub fn position_at(&self, index: u32) -> Option<u32> {
         let entry = self.entry(index);
         (!entry.is_vacant()).then_some(entry.position)
+    }
+
+    /// Returns the index for many look-ups of linked indices, with its window resolved.
+    #[inline(always)]
+    pub fn lookup(&self) -> SparseLookup<'_, K> {
+        SparseLookup { window: self.window.ptr(), window_len: self.window_len, index: self }
     }
 
     /// Returns the address of an index's entry in the window, for prefetching. It may lie outside, so it is never read.

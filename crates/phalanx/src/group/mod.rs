@@ -45,6 +45,7 @@
 //! ```
 #![allow(unsafe_code)]
 
+mod sort;
 mod spec;
 
 pub use crate::sparse::{GroupError, PoolError};
@@ -52,12 +53,12 @@ pub use crate::sparse::{GroupError, PoolError};
 pub use spec::Member;
 pub use spec::{GroupSpec, Members, Observed, Owned};
 
-use crate::alloc::{try_vec, unwrap_alloc};
+use crate::alloc::try_vec;
 use crate::bundle::Bundle as _;
+use crate::error::ComponentError;
 use crate::layout::Kind;
 use crate::sparse::{GroupData, GroupDesc, GroupId};
 use crate::world::World;
-use core::cmp::Ordering;
 use core::fmt;
 use core::marker::PhantomData;
 use phalanx_store::{AllocError, Entity};
@@ -205,16 +206,87 @@ impl<S: GroupSpec> Group<S> {
     #[track_caller]
     pub fn contains(&self, world: &World, entity: Entity) -> bool {
         let group = self.data(world);
-        world.contains(entity) && world.storage.sparse.is_member(group, entity.index())
+        world.contains(entity) && world.storage.sparse.position_in_group(group, entity.index()).is_some()
     }
 
-    /// Returns the members, in the order of the group.
+    /// Returns the position of a member.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`get`](Group::get).
+    #[inline]
+    #[track_caller]
+    fn position(&self, world: &World, entity: Entity) -> Result<usize, ComponentError> {
+        let group = self.data(world);
+        world.storage.try_location(entity)?;
+        match world.storage.sparse.position_in_group(group, entity.index()) {
+            Some(at) => Ok(at as usize),
+            None => Err(mismatch(world, &group.desc, entity)),
+        }
+    }
+
+    /// Returns the values of a member.
+    ///
+    /// ```
+    /// use phalanx::group::Owned;
+    /// use phalanx::{Component, World};
+    ///
+    /// #[derive(Component)]
+    /// #[component(layout = "pool")]
+    /// struct Position(f32);
+    /// #[derive(Component)]
+    /// #[component(layout = "pool")]
+    /// struct Velocity(f32);
+    ///
+    /// let mut world = World::new();
+    /// let moving = world.create_group::<Owned<(Position, Velocity)>>().unwrap();
+    /// let [ball, wall] = [world.spawn((Position(0.0), Velocity(2.0))), world.spawn(Position(5.0))];
+    /// let (position, velocity) = moving.get_mut(&mut world, ball)?;
+    /// position.0 += velocity.0;
+    /// assert_eq!(moving.get(&world, ball)?.0.0, 2.0);
+    /// assert!(moving.contains(&world, ball) && moving.get(&world, wall).is_err());
+    /// # Ok::<(), phalanx::ComponentError>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// - [`ComponentError::NoSuchEntity`] if the entity is not alive.
+    /// - [`ComponentError::MissingComponent`] if it lacks a component that the group requires.
+    /// - [`ComponentError::ExcludedComponent`] if it has a component that the group excludes.
+    #[inline]
+    #[track_caller]
+    #[doc(alias = "find")]
+    pub fn get<'w>(&self, world: &'w World, entity: Entity) -> Result<S::Item<'w>, ComponentError> {
+        let at = self.position(world, entity)?;
+        // SAFETY: the position is that of a member, and the world is borrowed.
+        Ok(unsafe { self.parts(world).item(at) })
+    }
+
+    /// Returns the values of a member, for writing.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`get`](Group::get).
+    #[inline]
+    #[track_caller]
+    #[doc(alias = "find")]
+    pub fn get_mut<'w>(&self, world: &'w mut World, entity: Entity) -> Result<S::ItemMut<'w>, ComponentError> {
+        let at = self.position(world, entity)?;
+        world.storage.touch_member(self.id, entity.index());
+        // SAFETY: the position is that of a member, and the world is borrowed exclusively.
+        Ok(unsafe { self.parts(world).item_mut(at) })
+    }
+
+    /// Returns the members, in the order of the group, or with `rev` in the reverse order.
     #[track_caller]
     pub fn entities<'w>(&self, world: &'w World) -> impl ExactSizeIterator<Item = Entity> + DoubleEndedIterator + 'w {
         world.storage.sparse.members(self.data(world)).iter().copied()
     }
 
     /// Returns the owned values of all members as slices, in the order of the group.
+    ///
+    /// An entity that leaves the group moves behind the members, and keeps the values that it still has. So a group with
+    /// `Without<Disabled>` has the values of enabled entities in one slice, and those of disabled ones after it.
     #[inline]
     #[track_caller]
     pub fn slices<'w>(&self, world: &'w World) -> <S::Owned as Members>::Slices<'w> {
@@ -234,7 +306,7 @@ impl<S: GroupSpec> Group<S> {
         unsafe { S::Owned::slices_mut(parts.owned, parts.slots.len()) }
     }
 
-    /// Iterates over the values of the members, in the order of the group.
+    /// Iterates over the values of the members, in the order of the group, or with `rev` in the reverse order.
     #[inline]
     #[track_caller]
     #[doc(alias = "each")]
@@ -266,65 +338,22 @@ impl<S: GroupSpec> Group<S> {
     pub fn for_each<'w>(&self, world: &'w mut World, each: impl FnMut(S::ItemMut<'w>)) {
         self.iter_mut(world).for_each(each);
     }
+}
 
-    /// Sorts the members. The sort is stable. Owned sparse sets are sorted together. A group that owns nothing sorts
-    /// its own list, and the sparse sets stay as they are.
-    ///
-    /// If there are groups within this one, each segment is sorted by itself. The members of the innermost group stay
-    /// first, and the members of only this group last.
-    ///
-    /// If the comparison panics, nothing changes. If it is not a total order, the resulting order is unspecified, or
-    /// the method panics.
-    ///
-    /// ```
-    /// use phalanx::group::Owned;
-    /// use phalanx::{Component, World};
-    ///
-    /// #[derive(Component, Debug, PartialEq)]
-    /// #[component(layout = "pool")]
-    /// struct Depth(u32);
-    /// #[derive(Component, Debug, PartialEq)]
-    /// #[component(layout = "pool")]
-    /// struct Sprite(char);
-    ///
-    /// let mut world = World::new();
-    /// for (depth, sprite) in [(3, 'c'), (1, 'a'), (2, 'b')] {
-    ///     world.spawn((Depth(depth), Sprite(sprite)));
-    /// }
-    /// let drawn = world.create_group::<Owned<(Depth, Sprite)>>()?;
-    /// drawn.sort_by(&mut world, |(a, _), (b, _)| a.0.cmp(&b.0));
-    /// assert_eq!(drawn.slices(&world).1, [Sprite('a'), Sprite('b'), Sprite('c')]);
-    /// # Ok::<(), phalanx::group::GroupError>(())
-    /// ```
-    #[track_caller]
-    pub fn sort_by(&self, world: &mut World, compare: impl FnMut(S::Item<'_>, S::Item<'_>) -> Ordering) {
-        unwrap_alloc(self.try_sort_by(world, compare));
-    }
-
-    /// Like [`sort_by`](Group::sort_by), but returns an error if allocation fails.
-    ///
-    /// # Errors
-    ///
-    /// Returns an [`AllocError`] if allocation fails; nothing changes.
-    #[track_caller]
-    pub fn try_sort_by(
-        &self,
-        world: &mut World,
-        mut compare: impl FnMut(S::Item<'_>, S::Item<'_>) -> Ordering,
-    ) -> Result<(), AllocError> {
-        let (group, parts) = (self.data(world), self.parts(world));
-        // SAFETY: positions of the group are less than the number of members, and the world is borrowed.
-        let item = |at: u32| unsafe { parts.item(at as usize) };
-        let mut order = world.storage.sparse.try_sorted_positions(group, |a, b| compare(item(a), item(b)))?;
-        world.storage.sparse.try_reorder_group(self.id, &mut order)?;
-        world.storage.restructured();
-        Ok(())
-    }
-
-    /// Sorts the members by a key, like [`sort_by`](Group::sort_by). The key is computed for each comparison.
-    #[track_caller]
-    pub fn sort_by_key<K: Ord>(&self, world: &mut World, mut key: impl FnMut(S::Item<'_>) -> K) {
-        self.sort_by(world, |a, b| key(a).cmp(&key(b)));
+/// Returns why an entity that is alive is not a member of a group.
+#[cold]
+fn mismatch(world: &World, desc: &GroupDesc, entity: Entity) -> ComponentError {
+    let sparse = &world.storage.sparse;
+    // The first in the canonical order, which does not depend on the order of registration.
+    let first = |list: &[u32], present: bool| {
+        let storages = list.iter().map(|storage_id| sparse.get(*storage_id));
+        let found = storages.filter(|storage| storage.row(entity.index()).is_some() == present);
+        found.min_by_key(|storage| storage.rank).map(|storage| world.storage.components.info(storage.id).name())
+    };
+    match (first(&desc.required, false), first(&desc.excluded, true)) {
+        (Some(component), _) => ComponentError::MissingComponent { entity, component },
+        (None, Some(component)) => ComponentError::ExcludedComponent { entity, component },
+        (None, None) => unreachable!("an entity that belongs to a group is a member"),
     }
 }
 

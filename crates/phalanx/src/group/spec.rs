@@ -6,10 +6,12 @@ use crate::change_detection::{RunTicks, Tick};
 use crate::component::Component;
 use crate::layout::Layout;
 use crate::query::Without;
-use crate::sparse::SparseStorage;
+use crate::sparse::{SparseStorage, Store};
 use crate::world::World;
 use core::fmt;
 use core::marker::PhantomData;
+use phalanx_store::Entity;
+use phalanx_store::index::SparseLookup;
 
 /// Components whose sparse sets the group owns: its members come first in each, in the same order.
 pub struct Owned<T>(PhantomData<fn() -> T>);
@@ -140,25 +142,17 @@ pub unsafe trait Members: Bundle {
 
     /// Returns the values of a member in all storages.
     ///
-    /// # Panics
-    ///
-    /// Panics if the member is given by its slot, and lacks a component.
-    ///
     /// # Safety
     ///
-    /// A position is in use in all storages. The values are not written while the items live.
+    /// A position is in use in all storages, and a slot has a value in each. The values are not written while the items live.
     #[doc(hidden)]
     unsafe fn refs<'w>(found: Self::Found<'w>, member: Member) -> Self::Refs<'w>;
 
     /// Returns the values of a member in all storages, for writing.
     ///
-    /// # Panics
-    ///
-    /// Panics if the member is given by its slot, and lacks a component.
-    ///
     /// # Safety
     ///
-    /// A position is in use in all storages. The values are not used otherwise while the items live.
+    /// A position is in use in all storages, and a slot has a value in each. The values are not used otherwise while the items live.
     #[doc(hidden)]
     unsafe fn muts<'w>(found: Self::Found<'w>, member: Member) -> Self::Muts<'w>;
 
@@ -182,6 +176,8 @@ pub unsafe trait Members: Bundle {
 /// Where the values of a component are.
 pub struct Found<'w, C: Component> {
     storage: &'w SparseStorage,
+    /// The positions of slots, in a sparse set.
+    positions: Option<SparseLookup<'w, Entity>>,
     ptr: <C::Layout as Layout<C>>::Ptr,
     now: Tick,
 }
@@ -202,14 +198,18 @@ impl<C: Component> fmt::Debug for Found<'_, C> {
 
 impl<C: Component> Found<'_, C> {
     /// Returns the row of a member's value.
+    ///
+    /// # Safety
+    ///
+    /// A slot has a value.
     #[inline(always)]
-    fn row_of(&self, member: Member) -> usize {
-        match member {
-            Member::Position(at) => at,
-            Member::Slot(slot) => match self.storage.row(slot) {
-                Some(row) => row as usize,
-                None => unreachable!("members have what their group requires"),
-            },
+    unsafe fn row_of(&self, member: Member) -> usize {
+        match (member, self.positions) {
+            (Member::Position(at), _) => at,
+            // SAFETY: the slot has a value, by the caller's contract, so the index leads to it.
+            (Member::Slot(slot), Some(positions)) => unsafe { positions.position_unchecked(slot) as usize },
+            // The values of a linear storage are at their slots.
+            (Member::Slot(slot), None) => slot as usize,
         }
     }
 }
@@ -225,23 +225,28 @@ unsafe impl<C: Component> Members for C {
     #[inline]
     fn find(world: &World) -> Option<Found<'_, C>> {
         let storage = world.storage.sparse.of(world.storage.components.id::<C>())?;
+        let positions = match &storage.store {
+            Store::Pool(set) => Some(set.dense.index().lookup()),
+            Store::Linear(_) => None,
+        };
         // SAFETY: the clock is borrowed with the world, and the lanes of the storage are those of the component.
         unsafe {
             let ticks = RunTicks::of::<C>(&raw const world.storage.sparse.clock);
-            Some(Found { storage, now: ticks.now, ptr: C::Layout::ptr(storage.values().lane(), ticks) })
+            Some(Found { storage, positions, now: ticks.now, ptr: C::Layout::ptr(storage.values().lane(), ticks) })
         }
     }
 
     #[inline(always)]
     unsafe fn refs<'w>(found: Self::Found<'w>, member: Member) -> Self::Refs<'w> {
-        // SAFETY: the row of a value is in use, and so is a position, by the caller's contract. It is not written, by the same.
+        // SAFETY: a slot has a value, whose row is in use, and so is a position, by the caller's contract. It is not written, by
+        // the same.
         unsafe { C::Layout::get(found.ptr, found.row_of(member)) }
     }
 
     #[inline(always)]
     unsafe fn muts<'w>(found: Self::Found<'w>, member: Member) -> Self::Muts<'w> {
-        // SAFETY: the lanes are those of the component. The row of a value is in use, and so is a position, by the caller's
-        // contract. It is not used otherwise, by the same.
+        // SAFETY: the lanes are those of the component. A slot has a value, whose row is in use, and so is a position, by the
+        // caller's contract. It is not used otherwise, by the same.
         unsafe {
             C::Layout::touch(found.storage.values().lane(), found.now);
             C::Layout::get_mut(found.ptr, found.row_of(member))

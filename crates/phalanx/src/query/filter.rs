@@ -15,7 +15,8 @@ use core::marker::PhantomData;
 /// A condition on the rows that a query visits.
 ///
 /// Filters are [`With`], [`Without`], [`Added`](super::Added), [`Changed`](super::Changed), the
-/// [filters of rows](super#extra-rows), tuples of filters, of which all must pass, and [`Or`], of which one must.
+/// [filters of rows](super#extra-rows), [`IsEmpty`](super::IsEmpty), tuples of filters, of which all must pass, and [`Or`], of
+/// which one must.
 ///
 /// A filter of table components is applied to tables and costs nothing for a row. Other filters test each row.
 ///

@@ -5,7 +5,7 @@ use super::driver::plan_driver;
 use super::query_matches::MatchesOf;
 use super::row_ranges::RowRanges;
 use super::sparse_iter::{SparseIter, SparseRows};
-use super::table_ref::{next_run, state_of, tables_after};
+use super::table_ref::{next_table, previous_table, run_of, state_of, tables_between};
 use super::{Filtered, ItemRow, ItemRows, QueryData, QueryFilter};
 use crate::world::World;
 use core::fmt;
@@ -54,8 +54,8 @@ impl<S> StateRef<'_, S> {
 /// How far the tables of a world have been matched on the way.
 #[derive(Clone, Copy)]
 enum Scan {
-    /// The tables after this one, or all, are still to be matched.
-    After(Option<u32>),
+    /// The tables after one and before another, or all, are still to be matched.
+    Between([Option<u32>; 2]),
     /// No table is left to be matched: the runs were known from the start, or all tables have been seen.
     Done,
 }
@@ -67,17 +67,33 @@ enum Scan {
 /// `for_each`, `fold` and the like run a plain loop over each table. A `for` loop makes one more test a row. Where that
 /// matters, loop over [chunks](super::Query::chunks) and their slices instead.
 ///
+/// With `rev`, the items come in the reverse order:
+///
+/// ```
+/// use phalanx::{Component, World};
+///
+/// #[derive(Component)]
+/// struct Age(u32);
+///
+/// let mut world = World::new();
+/// world.spawn_batch([Age(1), Age(2), Age(3)]);
+/// assert!(world.query::<&Age>().iter().rev().map(|age| age.0).eq([3, 2, 1]));
+/// ```
+///
 /// The number of items is known exactly if all components are stored in tables. Otherwise
 /// [`size_hint`](Iterator::size_hint) is an upper bound.
 pub struct Iter<'w, 's, D: QueryData, F: QueryFilter = ()> {
+    /// The run that is visited, and its rows to come.
     fetch: Option<D::Fetch>,
     row: usize,
     len: usize,
+    /// The run that is visited from the back: its rows to come are those before its length.
+    back: Option<Run<D::Fetch>>,
     runs: core::slice::Iter<'s, Run<D::Fetch>>,
     scan: Scan,
     world: &'w World,
     state: StateRef<'s, (D::State, F::State)>,
-    /// What comes after the runs, in a query that is not dense.
+    /// The rows of a driver, which are tested, in a query that is not dense. Then there are no runs.
     sparse: Option<SparseIter<'w, 's, Filtered<D, F>>>,
     items: PhantomData<&'w mut ()>,
 }
@@ -88,17 +104,22 @@ unsafe impl<D: QueryData, F: QueryFilter> Send for Iter<'_, '_, D, F> {}
 // SAFETY: as above; through a shared iterator no item is made.
 unsafe impl<D: QueryData, F: QueryFilter> Sync for Iter<'_, '_, D, F> {}
 
-/// Finds the next table. It is kept out of line and takes the state by value, so that no part of the iterator has its
-/// address taken and a loop over rows keeps all of it in registers.
+/// Finds the next table, from the front or the back. It is kept out of line and takes the state by value, so that no part of
+/// the iterator has its address taken and a loop over rows keeps all of it in registers.
 ///
 /// # Safety
 ///
 /// The query is dense, and the state is the world's.
 #[cold]
 #[inline(never)]
-unsafe fn scan<Q: QueryData>(world: &World, state: Q::State, after: Option<u32>) -> Option<(u32, Run<Q::Fetch>)> {
-    // SAFETY: the query is dense, and the state is the world's, by the caller's contract.
-    unsafe { next_run::<Q>(world, &state, after) }
+unsafe fn scan<Q: QueryData, const BACK: bool>(
+    world: &World,
+    state: Q::State,
+    between: [Option<u32>; 2],
+) -> Option<(u32, Run<Q::Fetch>)> {
+    let table = if BACK { previous_table::<Q> } else { next_table::<Q> }(world, &state, between)?;
+    // SAFETY: the table matches. The query is dense, and the state is the world's, by the caller's contract.
+    Some((table, unsafe { run_of::<Q>(world, &state, table) }))
 }
 
 impl<'w, 's, D: QueryData, F: QueryFilter> Iter<'w, 's, D, F> {
@@ -124,12 +145,12 @@ impl<'w, 's, D: QueryData, F: QueryFilter> Iter<'w, 's, D, F> {
         }
         let state = state_of::<Filtered<D, F>>(world);
         if Self::IS_DENSE {
-            return Self::start(world, &[], StateRef::Own(state), Scan::After(None), None);
+            return Self::start(world, &[], StateRef::Own(state), Scan::Between([None; 2]), None);
         }
         // SAFETY: the state is the world's, whose driver this is; the rest by the caller's contract.
         let (plan, sparse) = unsafe {
-            let plan =
-                plan_driver::<Filtered<D, F>>(world, &state, tables_after::<Filtered<D, F>>(world, &state, None));
+            let tables = tables_between::<Filtered<D, F>>(world, &state, [None; 2]);
+            let plan = plan_driver::<Filtered<D, F>>(world, &state, tables);
             let driver = (plan.driver, plan.len);
             let sparse = plan.is_sparse().then(|| SparseIter::new(world, &state, driver, None));
             (plan, sparse)
@@ -146,24 +167,34 @@ impl<'w, 's, D: QueryData, F: QueryFilter> Iter<'w, 's, D, F> {
         scan: Scan,
         sparse: Option<SparseIter<'w, 's, Filtered<D, F>>>,
     ) -> Self {
-        Iter { fetch: None, row: 0, len: 0, runs: runs.iter(), scan, world, state, sparse, items: PhantomData }
+        let (fetch, back) = (None, None);
+        Iter { fetch, row: 0, len: 0, back, runs: runs.iter(), scan, world, state, sparse, items: PhantomData }
     }
 
     /// Returns the next run.
     #[inline(always)]
     pub(super) fn next_run(&mut self) -> Option<Run<D::Fetch>> {
-        if let Some(run) = self.runs.next() {
-            return Some(*run);
+        match self.runs.next() {
+            Some(run) => Some(*run),
+            None => self.scan_run::<false>().or_else(|| self.back.take()),
         }
-        match (self.scan, &self.state) {
-            (Scan::After(after), StateRef::Own(state)) if Self::IS_DENSE => {
-                // SAFETY: the query is dense, and the state is the world's.
-                let found = unsafe { scan::<Filtered<D, F>>(self.world, state.clone(), after) };
-                self.scan = found.map_or(Scan::Done, |(table, _)| Scan::After(Some(table)));
-                found.map(|(_, run)| run)
-            }
-            _ => None,
-        }
+    }
+
+    /// Finds a run in the tables that are still to be matched, from the front or the back.
+    #[inline(always)]
+    fn scan_run<const BACK: bool>(&mut self) -> Option<Run<D::Fetch>> {
+        let (Scan::Between(mut between), StateRef::Own(state), true) = (self.scan, &self.state, Self::IS_DENSE) else {
+            return None;
+        };
+        // SAFETY: the query is dense, and the state is the world's.
+        let found = unsafe { scan::<Filtered<D, F>, BACK>(self.world, state.clone(), between) };
+        let Some((table, run)) = found else {
+            self.scan = Scan::Done;
+            return None;
+        };
+        between[usize::from(BACK)] = Some(table);
+        self.scan = Scan::Between(between);
+        Some(run)
     }
 
     /// Returns the fetch of the next run, and its rows.
@@ -209,11 +240,12 @@ impl<'w, 's, D: QueryData, F: QueryFilter> Iter<'w, 's, D, F> {
     pub(super) fn run_lengths(&self) -> impl Iterator<Item = usize> + '_ {
         let known = self.runs.as_slice().iter().map(|run| run.len as usize);
         let scanned = match self.scan {
-            Scan::After(after) if Self::IS_DENSE => {
-                Some(tables_after::<Filtered<D, F>>(self.world, self.state.get(), after))
+            Scan::Between(between) if Self::IS_DENSE => {
+                Some(tables_between::<Filtered<D, F>>(self.world, self.state.get(), between))
             }
             _ => None,
         };
+        let known = known.chain(self.back.map(|run| run.len as usize).filter(|len| *len > 0));
         known.chain(scanned.into_iter().flatten().map(|table| self.world.storage.tables[table as usize].len as usize))
     }
 }
@@ -280,21 +312,19 @@ impl<'w, D: QueryData, F: QueryFilter> Iterator for Iter<'w, '_, D, F> {
 
     #[inline(always)]
     fn next(&mut self) -> Option<D::Item<'w>> {
-        loop {
-            if let Some(fetch) = self.fetch
-                && self.row < self.len
-            {
-                let row = self.row;
-                self.row += 1;
-                // SAFETY: the row is in use, and is visited once.
-                return Some(D::row(fetch, unsafe { ItemRow::new(row) }));
-            }
-            match self.next_run() {
-                Some(run) => (self.fetch, self.row, self.len) = (Some(run.fetch), 0, run.len as usize),
-                None if Self::IS_DENSE => return None,
-                None => return self.sparse.as_mut().and_then(|sparse| sparse.next(self.state.get())),
-            }
+        if !Self::IS_DENSE
+            && let Some(sparse) = &mut self.sparse
+        {
+            return sparse.next(self.state.get());
         }
+        while self.row == self.len {
+            let run = self.next_run()?;
+            (self.fetch, self.row, self.len) = (Some(run.fetch), 0, run.len as usize);
+        }
+        let row = self.row;
+        self.row += 1;
+        // SAFETY: there are rows to come only of a run that is visited. The row is in use, and is visited once.
+        Some(unsafe { D::row(self.fetch.unwrap_unchecked(), ItemRow::new(row)) })
     }
 
     fn size_hint(&self) -> (usize, Option<usize>) {
@@ -325,6 +355,33 @@ impl<'w, D: QueryData, F: QueryFilter> Iterator for Iter<'w, '_, D, F> {
             Some(sparse) => sparse.fold(self.state.get(), acc, f),
             None => acc,
         }
+    }
+}
+
+impl<'w, D: QueryData, F: QueryFilter> DoubleEndedIterator for Iter<'w, '_, D, F> {
+    fn next_back(&mut self) -> Option<D::Item<'w>> {
+        if !Self::IS_DENSE
+            && let Some(sparse) = &mut self.sparse
+        {
+            return sparse.next_back(self.state.get());
+        }
+        loop {
+            if let Some(run) = &mut self.back
+                && run.len > 0
+            {
+                run.len -= 1;
+                // SAFETY: the row is in use, and is visited once.
+                return Some(D::row(run.fetch, unsafe { ItemRow::new(run.len as usize) }));
+            }
+            match self.runs.next_back().copied().or_else(|| self.scan_run::<true>()) {
+                Some(run) => self.back = Some(run),
+                None => break,
+            }
+        }
+        // The rows that are left of the run that is visited from the front.
+        self.len = (self.len > self.row).then(|| self.len - 1)?;
+        // SAFETY: the row is in use, and is visited once.
+        self.fetch.map(|fetch| D::row(fetch, unsafe { ItemRow::new(self.len) }))
     }
 }
 

@@ -4,8 +4,8 @@
 use super::access::RowConditions;
 use super::visited_row::ColumnPtr;
 use super::{
-    Access, AlignedStores, ItemRef, ItemRow, ItemRows, QueryData, QueryFilter, ReadOnlyQueryData, TableRef, VisitedRow,
-    Watched, WorldView,
+    Access, AlignedStores, Candidate, ItemRef, ItemRow, ItemRows, QueryData, QueryFilter, ReadOnlyQueryData, TableRef,
+    VisitedRow, Watched, WorldView,
 };
 use crate::component::{ComponentId, Components};
 use crate::journal::PastRow;
@@ -280,4 +280,66 @@ row_filters! {
     MainRows visits false, passes |extra: bool| !extra, passes all |extra: bool| !extra;
     ExtraRows visits true, passes |extra| extra, passes all |_| false;
     AllRows visits true, passes |_| true, passes all |_| true;
+}
+
+/// A filter that passes rows without components.
+///
+/// Links and extra rows of an entity do not count: they are not components of its main row. [`World::orphans`] iterates over the
+/// entities that pass.
+///
+/// ```
+/// use phalanx::query::IsEmpty;
+/// use phalanx::{Component, World};
+///
+/// #[derive(Component)]
+/// #[component(layout = "pool")]
+/// struct Health(u32);
+///
+/// let mut world = World::new();
+/// let [ann, bob] = [world.spawn(Health(3)), world.spawn_empty()];
+/// assert_eq!(world.query_filtered::<phalanx::Entity, IsEmpty>().single(), Ok(bob));
+/// world.remove::<Health>(ann)?;
+/// assert!(world.orphans().eq([ann, bob]));
+/// # Ok::<(), phalanx::NoSuchEntity>(())
+/// ```
+#[doc(alias = "orphan")]
+#[derive(Debug)]
+pub enum IsEmpty {}
+
+impl QueryFilter for IsEmpty {
+    type State = ();
+    fn state(_: &Components) {}
+    const IS_ARCHETYPAL: bool = false;
+    fn passes((): &(), signature: &Signature) -> bool {
+        signature.iter().all(|id| id == ComponentId::ROW)
+    }
+    fn passes_row(state: &(), row: &Candidate<'_>) -> bool {
+        Self::passes(state, row.signature()) && row.world().storage.sparse.has_none(row.slot())
+    }
+    unsafe fn conditions(rows: &mut RowConditions) {
+        rows.know_nothing_more();
+    }
+}
+
+impl World {
+    /// Returns an iterator over the entities that have no component. Their links and extra rows do not count.
+    ///
+    /// ```
+    /// use phalanx::{Component, World};
+    ///
+    /// #[derive(Component)]
+    /// struct Health(u32);
+    ///
+    /// let mut world = World::new();
+    /// world.spawn(Health(3));
+    /// let [ann, bob] = [world.spawn_empty(), world.spawn_empty()];
+    /// let orphans: Vec<_> = world.orphans().collect();
+    /// assert_eq!(orphans, [ann, bob]);
+    /// world.despawn_batch(orphans);
+    /// assert_eq!(world.len(), 1);
+    /// ```
+    #[doc(alias = "orphan")]
+    pub fn orphans(&self) -> impl DoubleEndedIterator<Item = Entity> {
+        self.query_filtered::<Entity, IsEmpty>().into_iter()
+    }
 }

@@ -2,60 +2,16 @@
 #![allow(unsafe_code)]
 
 use super::driver::{Driver, group_of};
-use super::table_ref::{next_table, tables_after};
-use super::{AlignedStores, Filtered, ItemRef, ItemRow, QueryData, QueryFilter, VisitedRow};
-use crate::component::ComponentId;
-use crate::layout::Kind;
+use super::driver_rows::{DriverRows, NO_TABLE, Rows, key_of, linear_stores};
+use super::span::Span;
+use super::table_ref::tables_between;
+use super::{AlignedStores, Filtered, ItemRow, QueryData, QueryFilter, VisitedRow};
 use crate::prefetch::prefetch;
-use crate::sparse::{LinearStorage, SparseSet, Store};
+use crate::sparse::Store;
 use crate::world::{Location, World};
 use core::ops::Range;
+use core::ptr::NonNull;
 use phalanx_store::Entity;
-
-/// The number of linear stores whose bits are combined.
-const MOST: usize = 8;
-
-/// The rows of a driver that are to come.
-enum Source<'w, 's, F> {
-    Tables {
-        /// The matching tables to come. Without a list they are found on the way.
-        list: Option<core::slice::Iter<'s, u32>>,
-        /// The table that is visited.
-        table: Option<u32>,
-        slots: &'w [Entity],
-        row: usize,
-    },
-    /// The slots of a pool without holes, or the members of a group.
-    Keys {
-        keys: &'w [Entity],
-        next: usize,
-        /// Whether prefetching pays, if it is known.
-        far: Option<bool>,
-    },
-    /// A pool of which some positions are skipped: holes, and extra rows that the query does not visit.
-    Holed {
-        pool: &'w SparseSet,
-        next: u32,
-        /// The end of the positions to visit.
-        end: u32,
-        skips_rows: bool,
-    },
-    Linear {
-        /// Required stores, the driver among them.
-        stores: [Option<&'w LinearStorage>; MOST],
-        /// The next word.
-        next: usize,
-        /// The end of the words to visit. All stores have the words before it.
-        end: usize,
-        /// The bits of the word before it that are to come.
-        bits: u64,
-        /// Whether extra rows are skipped.
-        skips_rows: bool,
-        /// The stores, resolved, if they hold all that is asked for.
-        fetch: Option<F>,
-    },
-    Nothing,
-}
 
 /// An iterator over the rows of a driver. Each row is tested for what the query asks for.
 ///
@@ -63,7 +19,15 @@ enum Source<'w, 's, F> {
 pub(super) struct SparseIter<'w, 's, Q: QueryData> {
     world: &'w World,
     view: Q::View,
-    source: Source<'w, 's, Q::Fetch>,
+    source: DriverRows<'w, 's>,
+    /// The rows that were taken from the front and the back of the source. They are in use, and the view is that of their
+    /// world.
+    front: Rows<'w>,
+    back: Rows<'w>,
+    /// The linear stores, resolved, if they hold all that is asked for. Then rows are not tested.
+    aligned: Option<Q::Fetch>,
+    /// Whether prefetching pays, if it is known.
+    far: Option<bool>,
     /// An upper bound of the rows to come.
     max_len: usize,
 }
@@ -83,19 +47,17 @@ impl<'w, 's, Q: QueryData> SparseIter<'w, 's, Q> {
         tables: Option<&'s [u32]>,
     ) -> Self {
         let sparse = &world.storage.sparse;
+        let mut aligned = None;
         let (source, driver_id) = match driver {
-            Driver::Empty => (Source::Nothing, None),
-            Driver::Tables => {
-                let list = tables.map(<[u32]>::iter);
-                (Source::Tables { list, table: None, slots: &[], row: 0 }, None)
-            }
+            Driver::Empty => (DriverRows::Nothing, None),
+            Driver::Tables => (DriverRows::Tables { list: tables, found: [None; 2] }, None),
             Driver::SparseStorage(number) => {
                 let source = match &sparse.get(number).store {
                     Store::Pool(pool) => {
                         let skips_rows = pool.extra_rows > 0 && !Q::visits_extra_rows(state);
                         match pool.dense.keys() {
-                            Some(keys) if !skips_rows => Source::Keys { keys, next: 0, far: None },
-                            _ => Source::Holed { pool, next: 0, end: pool.dense.positions(), skips_rows },
+                            Some(keys) if !skips_rows => DriverRows::Keys { keys, next: 0, table: NO_TABLE },
+                            _ => DriverRows::Holed { pool, next: 0, end: pool.dense.positions(), skips_rows },
                         }
                     }
                     Store::Linear(linear) => {
@@ -105,11 +67,12 @@ impl<'w, 's, Q: QueryData> SparseIter<'w, 's, Q> {
                         let skips_rows = extra && !Q::visits_extra_rows(state);
                         let (owned, keys) = (&owned[..stores.iter().flatten().count()], None);
                         // Rows of linear stores are at their slots.
-                        let aligned = AlignedStores { world, owned, has: owned, lacks: &[], keys, extra };
+                        let all =
+                            AlignedStores { world, owned, has: owned, lacks: &[], keys, extra: extra && !skips_rows };
                         // SAFETY: the state is the world's, by the caller's contract.
-                        let fetch = unsafe { Q::fetch_aligned(state, &aligned) }.filter(|_| !skips_rows);
+                        aligned = unsafe { Q::fetch_aligned(state, &all) };
                         let end = stores.iter().flatten().map(|store| store.words().len()).min().unwrap_or(0);
-                        Source::Linear { stores, next: 0, end, bits: 0, skips_rows, fetch }
+                        DriverRows::Linear { stores, next: 0, end, skips_rows }
                     }
                 };
                 (source, Some(sparse.get(number).id))
@@ -118,156 +81,205 @@ impl<'w, 's, Q: QueryData> SparseIter<'w, 's, Q> {
                 let group = group_of(world, number);
                 // A member is at its position in each pool that is owned; the first one stands for them.
                 let driver_id = group.desc.owned.first().map(|number| sparse.get(*number).id);
-                (Source::Keys { keys: sparse.members(group), next: 0, far: None }, driver_id)
+                (DriverRows::Keys { keys: sparse.members(group), next: 0, table: NO_TABLE }, driver_id)
             }
         };
         // SAFETY: the state is the world's, by the caller's contract, and it is borrowed while this value exists.
         let view = unsafe { Q::view(state, world, driver_id) };
-        SparseIter { world, view, source, max_len: len as usize }
+        let (front, back) = (Rows::EMPTY, Rows::EMPTY);
+        SparseIter { world, view, source, front, back, aligned, far: None, max_len: len as usize }
     }
 
-    /// Returns the next row of the driver, for making an item of it.
+    /// Takes rows from the source, from the front or the back. Returns `false` if it has none.
     #[inline(always)]
-    fn step(&mut self, state: &Q::State) -> Option<ItemRef<'w>> {
-        let world = self.world;
-        let (index, key, position) = match &mut self.source {
-            Source::Keys { keys, next, .. } => {
-                let position = *next;
-                let key = *keys.get(position)?;
-                *next += 1;
-                (key.index(), Some(key), position as u32)
-            }
-            Source::Holed { pool, next, end, skips_rows } => loop {
-                let position = *next;
-                if position >= *end {
-                    return None;
-                }
-                *next += 1;
-                if let Some(key) = pool.dense.key_at(position)
-                    && !(*skips_rows && key.is_row())
-                {
-                    break (key.index(), Some(key), position);
-                }
-            },
-            Source::Linear { stores, next, end, bits, skips_rows, .. } => loop {
-                while *bits == 0 {
-                    *bits = word(stores, *next, *end)?;
-                    *next += 1;
-                }
-                let index = (*next as u32 - 1) * 64 + bits.trailing_zeros();
-                *bits &= *bits - 1;
-                // The slot is in use: if no entity is there, it is an extra row.
-                if !*skips_rows || world.storage.entities.get(index).is_some() {
-                    break (index, None, index);
-                }
-            },
-            Source::Tables { list, table, slots, row } => loop {
-                if let (Some(&key), Some(table)) = (slots.get(*row), *table) {
-                    let location = Location { table, row: *row as u32 };
-                    *row += 1;
-                    // SAFETY: the slot of a row of a table is in use, at this location, and the view is that of its world. No
-                    // item conflicts, by the contract of `new`, and each row is visited once.
-                    return Some(unsafe { VisitedRow::new(key.index(), Some(key), 0, location).item() });
-                }
-                let next = match list {
-                    Some(list) => *list.next()?,
-                    None => next_table::<Q>(world, state, *table)?,
-                };
-                (*table, *slots, *row) = (Some(next), world.storage.tables[next as usize].slots(), 0);
-            },
-            Source::Nothing => return None,
+    fn refill<const BACK: bool>(&mut self, state: &Q::State) -> bool {
+        let mut source = self.source;
+        let taken = source.take_rows::<Q, BACK>(self.world, state);
+        self.source = source;
+        let (to, other) = match BACK {
+            false => (&mut self.front, &mut self.back),
+            true => (&mut self.back, &mut self.front),
         };
-        // SAFETY: a slot that a store has is in use, and the view is that of its world. No item conflicts, by the contract of
-        // `new`, and each row is visited once.
-        Some(unsafe { VisitedRow::locate::<Q>(world, index, key, position).item() })
+        *to = match taken {
+            Some(rows) => rows,
+            // What the other end has taken and not visited.
+            None => core::mem::replace(other, Rows::EMPTY),
+        };
+        !to.span.is_empty()
+    }
+
+    /// Returns a row that was taken from the front or the back.
+    ///
+    /// # Safety
+    ///
+    /// The row was one of `rows`, which are those of the front or the back.
+    #[inline(always)]
+    unsafe fn visited(world: &World, rows: &Rows<'w>, row: usize) -> VisitedRow {
+        // SAFETY: the row was one of these, by the caller's contract. So its slot is in use, with this position in its store.
+        unsafe {
+            match rows.keys {
+                Some(keys) => Self::visited_key(world, key_of(keys, row), rows.table, row),
+                None => VisitedRow::locate::<Q>(world, row as u32, None, row as u32),
+            }
+        }
+    }
+
+    /// Returns the row of a slot, given its position in the driver.
+    ///
+    /// # Safety
+    ///
+    /// The slot is in use. It is at this position of its store, or with a table, at this row of the table.
+    #[inline(always)]
+    unsafe fn visited_key(world: &World, key: Entity, table: u32, row: usize) -> VisitedRow {
+        // SAFETY: the slot is in use, at this position or location, by the caller's contract.
+        unsafe {
+            if Q::NEEDS_LOCATION && table != NO_TABLE {
+                return VisitedRow::new(key.index(), Some(key), 0, Location { table, row: row as u32 });
+            }
+            VisitedRow::locate::<Q>(world, key.index(), Some(key), row as u32)
+        }
+    }
+
+    /// Returns the item of a row that was taken from the front or the back, if it is one.
+    ///
+    /// # Safety
+    ///
+    /// The row was taken from the span of `rows`, which is that of the front or the back, and was not visited.
+    #[inline(always)]
+    unsafe fn item(&self, state: &Q::State, rows: &Rows<'w>, row: usize) -> Option<Q::Item<'w>> {
+        // SAFETY: the row was taken from the span, so it is in use. No item conflicts, by the contract of `new`, and each row is
+        // visited once, by the caller's contract.
+        unsafe {
+            match self.aligned {
+                Some(fetch) => Some(Q::row(fetch, ItemRow::new(row))),
+                None => Q::at(state, self.view, Self::visited(self.world, rows, row).item()),
+            }
+        }
     }
 
     /// Returns the next item.
-    #[inline]
+    #[inline(always)]
     pub(super) fn next(&mut self, state: &Q::State) -> Option<Q::Item<'w>> {
         loop {
-            let row = self.step(state)?;
-            if let Some(item) = Q::at(state, self.view, row) {
-                return Some(item);
+            if let Some(row) = self.front.span.pop() {
+                // SAFETY: the row was just taken from the span of the front.
+                if let Some(item) = unsafe { self.item(state, &self.front, row) } {
+                    return Some(item);
+                }
+            } else if !self.refill::<false>(state) {
+                return None;
+            }
+        }
+    }
+
+    /// Returns the last item.
+    pub(super) fn next_back(&mut self, state: &Q::State) -> Option<Q::Item<'w>> {
+        loop {
+            if let Some(row) = self.back.span.pop_back() {
+                // SAFETY: the row was just taken from the span of the back.
+                if let Some(item) = unsafe { self.item(state, &self.back, row) } {
+                    return Some(item);
+                }
+            } else if !self.refill::<true>(state) {
+                return None;
             }
         }
     }
 
     /// Calls `f` with the items to come.
+    #[inline]
+    pub(super) fn fold<B>(mut self, state: &Q::State, init: B, mut f: impl FnMut(B, Q::Item<'w>) -> B) -> B {
+        self.prepare_parts();
+        let mut acc = init;
+        loop {
+            let rows = core::mem::replace(&mut self.front, Rows::EMPTY);
+            acc = match (self.aligned, rows.keys) {
+                (Some(fetch), _) => fold_aligned::<Q, B>(fetch, rows, acc, &mut f),
+                (None, None) => self.fold_indices(state, rows, acc, &mut f),
+                (None, Some(keys)) if Q::NEEDS_LOCATION && rows.table != NO_TABLE => {
+                    self.fold_keys::<B, true>(state, rows, keys, acc, &mut f)
+                }
+                (None, Some(keys)) => self.fold_keys::<B, false>(state, rows, keys, acc, &mut f),
+            };
+            if !self.refill::<false>(state) {
+                return acc;
+            }
+        }
+    }
+
+    /// Calls `f` with the items of rows that were taken and have slots. `TABLE` says that they are rows of a table.
     // Out of line, so that the loop has all registers: the rest of the query is not needed in it.
     #[inline(never)]
-    pub(super) fn fold<B>(mut self, state: &Q::State, init: B, mut f: impl FnMut(B, Q::Item<'w>) -> B) -> B {
+    fn fold_keys<B, const TABLE: bool>(
+        &self,
+        state: &Q::State,
+        mut rows: Rows<'w>,
+        keys: NonNull<Entity>,
+        init: B,
+        f: &mut impl FnMut(B, Q::Item<'w>) -> B,
+    ) -> B {
         let (world, view) = (self.world, self.view);
-        let mut acc = Some(init);
-        let mut visit = |row: ItemRef<'w>| {
+        let table = if TABLE { rows.table } else { NO_TABLE };
+        let far = Q::NEEDS_LOCATION && !TABLE && self.far.unwrap_or(false);
+        let mut acc = init;
+        // The rows of slots are consecutive.
+        let Some(Range { start, end }) = rows.span.pop_rows() else { return acc };
+        for row in start..end {
+            // SAFETY: all rows before the end were taken. No item conflicts, by the contract of `new`, and each row is visited
+            // once.
+            let row = unsafe {
+                if far {
+                    if row + 32 < end {
+                        let slot = key_of(keys, row + 32).index();
+                        prefetch(world.storage.entities.payloads().slot_address(slot));
+                    }
+                    if row + 16 < end {
+                        Q::prefetch(view, Self::visited_key(world, key_of(keys, row + 16), table, row + 16));
+                    }
+                }
+                Self::visited_key(world, key_of(keys, row), table, row).item()
+            };
             if let Some(item) = Q::at(state, view, row) {
-                acc = acc.take().map(|acc| f(acc, item));
-            }
-        };
-        match &mut self.source {
-            Source::Keys { keys, next, far } => {
-                let (keys, first) = (&keys[*next..], *next as u32);
-                let locate = |at: usize| {
-                    // SAFETY: a slot that a pool has is in use, and the view is that of its world.
-                    keys.get(at).map(|&key| unsafe {
-                        VisitedRow::locate::<Q>(world, key.index(), Some(key), first + at as u32)
-                    })
-                };
-                let far = Q::NEEDS_LOCATION && far.unwrap_or_else(|| is_far(keys, world));
-                for at in 0..keys.len() {
-                    if far {
-                        if let Some(key) = keys.get(at + 32) {
-                            prefetch(world.storage.entities.payloads().slot_address(key.index()));
-                        }
-                        if let Some(row) = locate(at + 16) {
-                            Q::prefetch(view, row);
-                        }
-                    }
-                    if let Some(row) = locate(at) {
-                        // SAFETY: no item conflicts, by the contract of `new`, and each row is visited once.
-                        visit(unsafe { row.item() });
-                    }
-                }
-            }
-            &mut Source::Linear { ref stores, next, end, bits, fetch: Some(fetch), .. } => {
-                let (mut at, mut bits) = (next, bits);
-                let Some(mut acc) = acc else { unreachable!("nothing was visited") };
-                loop {
-                    let base = at.wrapping_sub(1).wrapping_mul(64);
-                    if bits == u64::MAX {
-                        for row in base..base + 64 {
-                            // SAFETY: all stores have these rows, and each is visited once.
-                            acc = f(acc, Q::row(fetch, unsafe { ItemRow::new(row) }));
-                        }
-                    } else {
-                        while bits != 0 {
-                            let row = base + bits.trailing_zeros() as usize;
-                            // SAFETY: all stores have this row, and it is visited once.
-                            acc = f(acc, Q::row(fetch, unsafe { ItemRow::new(row) }));
-                            bits &= bits - 1;
-                        }
-                    }
-                    let Some(word) = word(stores, at, end) else { return acc };
-                    (bits, at) = (word, at + 1);
-                }
-            }
-            _ => {
-                while let Some(row) = self.step(state) {
-                    visit(row);
-                }
+                acc = f(acc, item);
             }
         }
-        match acc {
-            Some(acc) => acc,
-            None => unreachable!("put back after each item"),
+        acc
+    }
+
+    /// Calls `f` with the items of rows that were taken and are indices of slots.
+    #[inline(never)]
+    fn fold_indices<B>(
+        &self,
+        state: &Q::State,
+        mut rows: Rows<'w>,
+        init: B,
+        f: &mut impl FnMut(B, Q::Item<'w>) -> B,
+    ) -> B {
+        let (world, view) = (self.world, self.view);
+        let mut acc = init;
+        while let Some(row) = rows.span.pop() {
+            // SAFETY: the row was taken, and is the index of its slot. No item conflicts, by the contract of `new`, and each row
+            // is visited once.
+            let row = unsafe { VisitedRow::locate::<Q>(world, row as u32, None, row as u32).item() };
+            if let Some(item) = Q::at(state, view, row) {
+                acc = f(acc, item);
+            }
         }
+        acc
     }
 
     /// Returns the rows to come that match. Makes no item.
     pub(super) fn matching_rows(&mut self, state: &Q::State) -> impl Iterator<Item = VisitedRow> {
         core::iter::from_fn(move || {
             loop {
-                let row = self.step(state)?.row();
+                let Some(row) = self.front.span.pop() else {
+                    if !self.refill::<false>(state) {
+                        return None;
+                    }
+                    continue;
+                };
+                // SAFETY: the row was just taken from the span of the front.
+                let row = unsafe { Self::visited(self.world, &self.front, row) };
                 if Q::matches_row(state, self.view, row) {
                     return Some(row);
                 }
@@ -282,11 +294,11 @@ impl<'w, 's, Q: QueryData> SparseIter<'w, 's, Q> {
 
     /// Returns the matching tables that have rows, if tables are the driver. The iterator must not have been advanced.
     pub(super) fn tables(&self, state: &Q::State) -> Option<Vec<u32>> {
-        let Source::Tables { list, .. } = &self.source else { return None };
+        let DriverRows::Tables { list, .. } = &self.source else { return None };
         let has_rows = |table: &u32| self.table_len(*table) > 0;
         Some(match list {
-            Some(list) => list.as_slice().iter().copied().filter(has_rows).collect(),
-            None => tables_after::<Q>(self.world, state, None).collect(),
+            Some(list) => list.iter().copied().filter(has_rows).collect(),
+            None => tables_between::<Q>(self.world, state, [None; 2]).collect(),
         })
     }
 
@@ -300,56 +312,63 @@ impl<'w, 's, Q: QueryData> SparseIter<'w, 's, Q> {
     /// If tables are the driver, there are none.
     pub(super) fn positions(&self) -> (usize, usize) {
         match &self.source {
-            Source::Keys { keys, .. } => (keys.len(), 1),
-            Source::Holed { end, .. } => (*end as usize, 1),
-            Source::Linear { end, .. } => (end * 64, 64),
-            Source::Tables { .. } | Source::Nothing => (0, 1),
+            DriverRows::Keys { keys, .. } => (keys.len(), 1),
+            DriverRows::Holed { end, .. } => (*end as usize, 1),
+            DriverRows::Linear { end, .. } => (end * 64, 64),
+            DriverRows::Tables { .. } | DriverRows::Nothing => (0, 1),
         }
     }
 
-    /// Decides for all parts whether prefetching pays. A part is too short to know.
+    /// Decides whether prefetching pays, if that is not known: for all parts, since a part is too short to know.
+    #[inline(always)]
     pub(super) fn prepare_parts(&mut self) {
-        if let Source::Keys { keys, far, .. } = &mut self.source {
-            *far = Some(Q::NEEDS_LOCATION && is_far(keys, self.world));
+        if Q::NEEDS_LOCATION
+            && self.far.is_none()
+            && let DriverRows::Keys { keys, next, table: NO_TABLE } = &self.source
+        {
+            self.far = Some(is_far(&keys[*next..], self.world));
         }
     }
 
     /// Splits off the next `size` positions at most, of one table if tables are the driver. In a linear store, `size` is
     /// rounded up to a multiple of 64.
     pub(super) fn split(&mut self, state: &Q::State, size: usize) -> Option<Self> {
-        let world = self.world;
-        let (source, max_len) = match &mut self.source {
-            Source::Tables { list, table, slots, row } => {
-                while *row == slots.len() {
-                    let next = match list {
-                        Some(list) => *list.next()?,
-                        None => next_table::<Q>(world, state, *table)?,
-                    };
-                    (*table, *slots, *row) = (Some(next), world.storage.tables[next as usize].slots(), 0);
+        if let DriverRows::Tables { .. } | DriverRows::Nothing = self.source
+            && self.front.span.is_empty()
+        {
+            self.refill::<false>(state);
+        }
+        let mut front = Rows::EMPTY;
+        let (source, max_len) = if !self.front.span.is_empty() {
+            let rows = self.front.span.pop_first(size);
+            front = self.front;
+            front.span = Span::of_rows(rows.clone());
+            (DriverRows::Nothing, rows.len())
+        } else {
+            match &mut self.source {
+                DriverRows::Keys { keys, next, table } => {
+                    let (first, end) = (*next, keys.len().min(next.saturating_add(size)));
+                    *next = end;
+                    (DriverRows::Keys { keys: &keys[..end], next: first, table: *table }, end - first)
                 }
-                let (first, end) = (*row, slots.len().min(row.saturating_add(size)));
-                *row = end;
-                (Source::Tables { list: Some([].iter()), table: *table, slots: &slots[..end], row: first }, end - first)
+                DriverRows::Holed { pool, next, end, skips_rows } => {
+                    let size = u32::try_from(size).unwrap_or(u32::MAX);
+                    let (first, last) = (*next, (*end).min(next.saturating_add(size)));
+                    *next = last;
+                    let rows = DriverRows::Holed { pool, next: first, end: last, skips_rows: *skips_rows };
+                    (rows, (last - first) as usize)
+                }
+                DriverRows::Linear { stores, next, end, skips_rows } => {
+                    let (first, last) = (*next, (*end).min(next.saturating_add(size.div_ceil(64))));
+                    *next = last;
+                    let (stores, skips_rows) = (*stores, *skips_rows);
+                    (DriverRows::Linear { stores, next: first, end: last, skips_rows }, (last - first) * 64)
+                }
+                DriverRows::Tables { .. } | DriverRows::Nothing => return None,
             }
-            Source::Keys { keys, next, far } => {
-                let (first, end) = (*next, keys.len().min(next.saturating_add(size)));
-                *next = end;
-                (Source::Keys { keys: &keys[..end], next: first, far: *far }, end - first)
-            }
-            Source::Holed { pool, next, end, skips_rows } => {
-                let (first, last) = (*next, (*end).min(next.saturating_add(u32::try_from(size).unwrap_or(u32::MAX))));
-                *next = last;
-                (Source::Holed { pool, next: first, end: last, skips_rows: *skips_rows }, (last - first) as usize)
-            }
-            Source::Linear { stores, next, end, skips_rows, fetch, .. } => {
-                let (first, last) = (*next, (*end).min(next.saturating_add(size.div_ceil(64))));
-                *next = last;
-                let (stores, skips_rows, fetch) = (*stores, *skips_rows, *fetch);
-                (Source::Linear { stores, next: first, end: last, bits: 0, skips_rows, fetch }, (last - first) * 64)
-            }
-            Source::Nothing => return None,
         };
-        (max_len > 0).then(|| SparseIter { world, view: self.view, source, max_len: max_len.min(self.max_len) })
+        let max_len = max_len.min(self.max_len);
+        (max_len > 0).then(|| SparseIter { source, front, back: Rows::EMPTY, max_len, ..*self })
     }
 
     /// Returns an iterator over some [positions](SparseIter::positions), of an iterator that has not been advanced.
@@ -358,21 +377,21 @@ impl<'w, 's, Q: QueryData> SparseIter<'w, 's, Q> {
     ///
     /// No other item of these positions that lives in `'w` conflicts.
     pub(super) unsafe fn part(&self, positions: Range<usize>) -> Self {
-        let source = match &self.source {
-            Source::Keys { keys, far, .. } => {
-                Source::Keys { keys: &keys[..positions.end], next: positions.start, far: *far }
+        let source = match self.source {
+            DriverRows::Keys { keys, table, .. } => {
+                DriverRows::Keys { keys: &keys[..positions.end], next: positions.start, table }
             }
-            &Source::Holed { pool, end, skips_rows, .. } => {
+            DriverRows::Holed { pool, end, skips_rows, .. } => {
                 let (first, last) = (positions.start as u32, end.min(positions.end as u32));
-                Source::Holed { pool, next: first, end: last, skips_rows }
+                DriverRows::Holed { pool, next: first, end: last, skips_rows }
             }
-            &Source::Linear { stores, end, skips_rows, fetch, .. } => {
+            DriverRows::Linear { stores, end, skips_rows, .. } => {
                 let (first, last) = (positions.start / 64, end.min(positions.end.div_ceil(64)));
-                Source::Linear { stores, next: first, end: last, bits: 0, skips_rows, fetch }
+                DriverRows::Linear { stores, next: first, end: last, skips_rows }
             }
-            Source::Tables { .. } | Source::Nothing => Source::Nothing,
+            DriverRows::Tables { .. } | DriverRows::Nothing => DriverRows::Nothing,
         };
-        SparseIter { world: self.world, view: self.view, source, max_len: positions.len() }
+        SparseIter { source, max_len: positions.len(), ..*self }
     }
 
     /// Returns an iterator over some rows of a matching table, if tables are the driver.
@@ -381,14 +400,14 @@ impl<'w, 's, Q: QueryData> SparseIter<'w, 's, Q> {
     ///
     /// No other item of these rows that lives in `'w` conflicts.
     pub(super) unsafe fn part_of_table(&self, table: u32, rows: Range<usize>) -> Self {
-        let slots = &self.world.storage.tables[table as usize].slots()[..rows.end];
         let source = match &self.source {
-            Source::Tables { .. } => {
-                Source::Tables { list: Some([].iter()), table: Some(table), slots, row: rows.start }
+            DriverRows::Tables { .. } => {
+                let keys = &self.world.storage.tables[table as usize].slots()[..rows.end];
+                DriverRows::Keys { keys, next: rows.start, table }
             }
-            _ => Source::Nothing,
+            _ => DriverRows::Nothing,
         };
-        SparseIter { world: self.world, view: self.view, source, max_len: rows.len() }
+        SparseIter { source, max_len: rows.len(), ..*self }
     }
 }
 
@@ -424,28 +443,23 @@ impl<D: QueryData> SparseRows<D> {
     }
 }
 
-/// Returns the linear stores that all items are in, the driver first, up to [`MOST`], and the numbers of their components.
-fn linear_stores<'w, Q: QueryData>(
-    world: &'w World,
-    state: &Q::State,
-    driver: u32,
-    linear: &'w LinearStorage,
-) -> ([Option<&'w LinearStorage>; MOST], [u32; MOST]) {
-    let (mut stores, mut owned, mut count) = ([None; MOST], [driver; MOST], 1);
-    stores[0] = Some(linear);
-    let mut each = |id: ComponentId, kind: Kind| {
-        if let Some(number) = world.storage.sparse.storage_id(id)
-            && let Store::Linear(linear) = &world.storage.sparse.get(number).store
-            && kind == Kind::Linear
-            && count < MOST
-            && !owned[..count].contains(&number)
-        {
-            (stores[count], owned[count]) = (Some(linear), number);
-            count += 1;
+/// Calls `f` with the items of rows of linear stores that hold all that is asked for.
+#[inline(always)]
+fn fold_aligned<'w, Q: QueryData, B>(
+    fetch: Q::Fetch,
+    mut rows: Rows<'w>,
+    init: B,
+    f: &mut impl FnMut(B, Q::Item<'w>) -> B,
+) -> B {
+    let mut acc = init;
+    while let Some(taken) = rows.span.pop_rows() {
+        for row in taken {
+            // SAFETY: the row was taken, so all stores have it. No item conflicts, by the contract of `SparseIter::new`, and each
+            // row is visited once.
+            acc = f(acc, Q::row(fetch, unsafe { ItemRow::new(row) }));
         }
-    };
-    Q::required(state, &mut each);
-    (stores, owned)
+    }
+    acc
 }
 
 /// Returns `true` if visiting these slots jumps through so much memory that prefetching pays.
@@ -456,18 +470,4 @@ fn is_far(keys: &[Entity], world: &World) -> bool {
     let steps = keys.windows(2).take(16);
     let jumps = steps.clone().filter(|pair| pair[0].index().abs_diff(pair[1].index()) > 16).count();
     slots > 1 << 15 && (keys.len() < slots / 4 || jumps * 2 > steps.len())
-}
-
-/// Returns the bits of a word that all stores have, or `None` from `end` on.
-#[inline(always)]
-fn word(stores: &[Option<&LinearStorage>; MOST], at: usize, end: usize) -> Option<u64> {
-    if at >= end {
-        return None;
-    }
-    let mut all = u64::MAX;
-    for store in stores {
-        let Some(store) = store else { break };
-        all &= store.words().get(at)?;
-    }
-    Some(all)
 }

@@ -60,14 +60,25 @@ pub(super) fn columns_match<Q: QueryData>(state: &Q::State, world: &World, table
     !Q::TRACKS_CHANGES || Q::column_matches(state, TableRef { world, table })
 }
 
-/// Returns the next table after another, or the first, that matches and has rows.
+/// Returns `true` if a table has rows, and the query visits them now.
+#[inline(always)]
+fn is_visited<Q: QueryData>(world: &World, state: &Q::State, number: u32) -> bool {
+    let table = &world.storage.tables[number as usize];
+    table.len > 0 && matches_table::<Q>(state, &table.signature) && columns_match::<Q>(state, world, number)
+}
+
+/// Returns the first table that matches and has rows, of those after one and before another, or of all.
+// A filter may answer differently each time. So it decides which tables are visited, and never where iteration ends.
 #[inline]
-pub(super) fn next_table<Q: QueryData>(world: &World, state: &Q::State, after: Option<u32>) -> Option<u32> {
+pub(super) fn next_table<Q: QueryData>(
+    world: &World,
+    state: &Q::State,
+    [after, before]: [Option<u32>; 2],
+) -> Option<u32> {
     let mut next = world.storage.table_order.next(after);
-    while let Some(number) = next {
-        let table = &world.storage.tables[number as usize];
-        let matches = || matches_table::<Q>(state, &table.signature) && columns_match::<Q>(state, world, number);
-        if table.len > 0 && matches() {
+    while next != before {
+        let number = next?;
+        if is_visited::<Q>(world, state, number) {
             return Some(number);
         }
         next = world.storage.table_order.next(Some(number));
@@ -75,29 +86,41 @@ pub(super) fn next_table<Q: QueryData>(world: &World, state: &Q::State, after: O
     None
 }
 
-/// Returns the tables after one, or all, that match and have rows.
-pub(super) fn tables_after<'a, Q: QueryData>(
-    world: &'a World,
-    state: &'a Q::State,
-    after: Option<u32>,
-) -> impl Iterator<Item = u32> + use<'a, Q> {
-    let first = next_table::<Q>(world, state, after);
-    core::iter::successors(first, |&last| next_table::<Q>(world, state, Some(last)))
+/// Returns the last table that matches and has rows, of those after one and before another, or of all.
+pub(super) fn previous_table<Q: QueryData>(
+    world: &World,
+    state: &Q::State,
+    [after, before]: [Option<u32>; 2],
+) -> Option<u32> {
+    let mut previous = world.storage.table_order.previous(before);
+    while previous != after {
+        let number = previous?;
+        if is_visited::<Q>(world, state, number) {
+            return Some(number);
+        }
+        previous = world.storage.table_order.previous(Some(number));
+    }
+    None
 }
 
-/// Returns the next table after another, or the first, that matches and has rows, resolved.
+/// Returns the tables that match and have rows, of those after one and before another, or of all.
+pub(super) fn tables_between<'a, Q: QueryData>(
+    world: &'a World,
+    state: &'a Q::State,
+    [after, before]: [Option<u32>; 2],
+) -> impl Iterator<Item = u32> + use<'a, Q> {
+    let next = move |after| next_table::<Q>(world, state, [after, before]);
+    core::iter::successors(next(after), move |&last| next(Some(last)))
+}
+
+/// Returns the rows of a table that matches, resolved.
 ///
 /// # Safety
 ///
-/// The query is dense, and the state is the world's.
+/// The query is dense, and the state is the world's. The table is one of its tables and matches.
 #[inline(always)]
-pub(super) unsafe fn next_run<Q: QueryData>(
-    world: &World,
-    state: &Q::State,
-    after: Option<u32>,
-) -> Option<(u32, Run<Q::Fetch>)> {
-    let number = next_table::<Q>(world, state, after)?;
-    // SAFETY: the table matches; the rest by the caller's contract.
-    let fetch = unsafe { Q::fetch(state, world, number) };
-    Some((number, Run { fetch, len: world.storage.tables[number as usize].len }))
+pub(super) unsafe fn run_of<Q: QueryData>(world: &World, state: &Q::State, table: u32) -> Run<Q::Fetch> {
+    // SAFETY: the caller's contract is that of the fetch.
+    let fetch = unsafe { Q::fetch(state, world, table) };
+    Run { fetch, len: world.storage.tables[table as usize].len }
 }

@@ -210,11 +210,6 @@ impl SparseStorages {
         self.groups.list.get(at as usize).is_some_and(Option::is_some)
     }
 
-    /// Returns the position of a slot in the list of a group that owns nothing.
-    pub(crate) fn position_in_group(&self, group: &GroupData, slot: u32) -> Option<u32> {
-        group.list.index().position_at(slot)
-    }
-
     /// Returns the number of times that members of owning groups changed their position.
     pub(crate) fn group_changes(&self) -> u64 {
         self.group_changes
@@ -242,8 +237,8 @@ impl SparseStorages {
         }
     }
 
-    /// Sorts the positions of a group by a comparison, and returns them. Each segment of its chain is sorted by itself,
-    /// that of the innermost group first. The sort is stable.
+    /// Sorts the first `count` positions of a group, or all, by a comparison, and returns them. Each segment of its chain is
+    /// sorted by itself, that of the innermost group first. The sort is stable.
     ///
     /// # Errors
     ///
@@ -251,22 +246,24 @@ impl SparseStorages {
     pub(crate) fn try_sorted_positions(
         &self,
         group: &GroupData,
+        count: usize,
         mut compare: impl FnMut(u32, u32) -> Ordering,
     ) -> Result<Vec<u32>, AllocError> {
-        let len = self.members(group).len() as u32;
-        let mut order = try_vec(len as usize)?;
-        order.extend(0..len);
+        let len = self.members(group).len().min(count);
+        let mut order = try_vec(len)?;
+        order.extend(0..len as u32);
         let (mut rest, mut inner) = (&mut order[..], group.inner);
         while !rest.is_empty() {
             let next = inner.map(|at| self.groups.get(at));
-            let (before, segment) = rest.split_at_mut(next.map_or(0, |next| next.len as usize));
+            let first = next.map_or(0, |next| rest.len().min(next.len as usize));
+            let (before, segment) = rest.split_at_mut(first);
             segment.sort_unstable_by(|&a, &b| compare(a, b).then(a.cmp(&b)));
             (rest, inner) = (before, next.and_then(|next| next.inner));
         }
         Ok(order)
     }
 
-    /// Reorders the members of a group.
+    /// Reorders the first members of a group: as many as `order` has positions.
     ///
     /// # Errors
     ///
@@ -274,9 +271,9 @@ impl SparseStorages {
     ///
     /// # Panics
     ///
-    /// Panics if `order` is not a permutation of the positions of the group's members. If the group owns sparse sets, so are
-    /// its first positions for each group within, as [`try_sorted_positions`](SparseStorages::try_sorted_positions) returns
-    /// them.
+    /// Panics if `order` is not a permutation of the first positions of the group's members. If the group owns sparse sets, so
+    /// are its first positions for each group within, as [`try_sorted_positions`](SparseStorages::try_sorted_positions)
+    /// returns them.
     pub(crate) fn try_reorder_group(&mut self, id: GroupId, order: &mut [u32]) -> Result<(), AllocError> {
         self.group_changes += 1;
         let group = self.groups.get_mut(id.at);
@@ -287,14 +284,14 @@ impl SparseStorages {
         let mut within = Some(id.at);
         while let Some(at) = within {
             let group = self.groups.get(at);
-            let first = &order[..group.len as usize];
+            let first = &order[..order.len().min(group.len as usize)];
             assert!(first.iter().all(|at| *at < group.len), "an order across the groups within");
             within = group.inner;
         }
         let mut scratch = try_vec(order.len())?;
         let (mut next, mut done) = (Some(id.at), None);
         while let Some(at) = next {
-            let len = self.groups.get(at).len as usize;
+            let len = order.len().min(self.groups.get(at).len as usize);
             for nth in 0..self.groups.get(at).desc.owned.len() {
                 let storage_id = self.groups.get(at).desc.owned[nth];
                 if done.is_some_and(|outer| self.groups.get(outer).desc.owned.contains(&storage_id)) {

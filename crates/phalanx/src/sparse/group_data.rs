@@ -180,13 +180,19 @@ impl GroupData {
             && self.filter.rest.as_ref().is_none_or(|rest| rest.matches(sparse, slot.index()))
     }
 
+    /// Returns the position of a slot, which is alive, if it is a member.
+    #[inline(always)]
+    pub(super) fn position(&self, storages: &[Box<SparseStorage>], slot: u32) -> Option<u32> {
+        match self.desc.owned.first() {
+            Some(&owned) => storages[owned as usize].sparse_set().position(slot).filter(|at| *at < self.len),
+            None => self.list.index().position_at(slot),
+        }
+    }
+
     /// Returns `true` if a slot, which is alive, is a member.
     #[inline(always)]
     pub(super) fn has_member(&self, storages: &[Box<SparseStorage>], slot: u32) -> bool {
-        match self.desc.owned.first() {
-            Some(&owned) => storages[owned as usize].sparse_set().position(slot).is_some_and(|at| at < self.len),
-            None => self.list.index().position_at(slot).is_some(),
-        }
+        self.position(storages, slot).is_some()
     }
 
     /// Returns `true` if a slot can become a member without allocating.

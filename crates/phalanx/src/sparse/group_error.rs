@@ -1,6 +1,7 @@
 //! [`GroupError`] and [`PoolError`].
 
 use super::Removal;
+use crate::error::ComponentError;
 use core::fmt;
 use phalanx_store::AllocError;
 
@@ -84,7 +85,7 @@ impl From<AllocError> for GroupError {
     }
 }
 
-/// The error of reordering a sparse set, or of changing its removal policy. Nothing has changed.
+/// The error of reordering or filtering a sparse set, or of changing its removal policy. Nothing has changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum PoolError {
@@ -95,6 +96,8 @@ pub enum PoolError {
         /// The group.
         group: &'static str,
     },
+    /// An entity is not alive, or does not have the component.
+    Component(ComponentError),
     /// Allocation failed.
     Alloc(AllocError),
 }
@@ -103,6 +106,7 @@ impl fmt::Display for PoolError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             PoolError::Owned { component, group } => write!(f, "the group {group} owns the pool of {component}"),
+            PoolError::Component(error) => error.fmt(f),
             PoolError::Alloc(error) => error.fmt(f),
         }
     }
@@ -111,6 +115,12 @@ impl fmt::Display for PoolError {
 impl From<AllocError> for PoolError {
     fn from(error: AllocError) -> Self {
         PoolError::Alloc(error)
+    }
+}
+
+impl From<ComponentError> for PoolError {
+    fn from(error: ComponentError) -> Self {
+        PoolError::Component(error)
     }
 }
 

@@ -146,10 +146,10 @@ impl SparseStorages {
         self.get(storage_id).required_by.iter().find(is_owner).map(|at| self.groups.get(*at))
     }
 
-    /// Returns `true` if a slot, which is alive, is a member.
+    /// Returns the position of a slot, which is alive, among the members of a group, if it is one.
     #[inline]
-    pub(crate) fn is_member(&self, group: &GroupData, slot: u32) -> bool {
-        group.has_member(&self.storages, slot)
+    pub(crate) fn position_in_group(&self, group: &GroupData, slot: u32) -> Option<u32> {
+        group.position(&self.storages, slot)
     }
 
     /// Reserves capacity in the groups that a slot may enter by a change.

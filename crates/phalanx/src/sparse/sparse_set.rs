@@ -12,8 +12,12 @@ use phalanx_store::{AllocError, Entity};
 #[doc(alias = "deletion_policy")]
 pub enum Removal {
     /// The last value takes the position. This is constant time, and changes the order of the others.
+    ///
+    /// The removed value is dropped. To move values behind the others and keep them, exclude a component from an owning
+    /// [group](crate::group): see [`Group::slices`](crate::Group::slices).
     #[default]
     #[doc(alias = "swap_and_pop")]
+    #[doc(alias = "swap_only")]
     Swap,
     /// All later values move down by one. The order stays, and the time is linear in their number.
     Ordered,
@@ -157,6 +161,14 @@ impl SparseSet {
                 }
             }
         })
+    }
+
+    /// Exchanges the positions of two slots, and returns `true` if both have values.
+    pub(crate) fn swap(&mut self, a: Entity, b: Entity) -> bool {
+        let (Some(a), Some(b)) = (self.position(a.index()), self.position(b.index())) else { return false };
+        // SAFETY: the index has positions in use, which are not holes.
+        unsafe { self.dense.swap(a, b) };
+        true
     }
 
     /// Exchanges two positions.

@@ -189,6 +189,12 @@ impl SparseStorages {
         self.in_order().filter(move |storage| storage.relation.is_none() && storage.row(slot).is_some())
     }
 
+    /// Returns `true` if a slot has no sparse component.
+    pub(crate) fn has_none(&self, slot: u32) -> bool {
+        let has = |storage_id: &u32| self.get(*storage_id).row(slot).is_some();
+        self.masks.get(slot).iter().all(|word| *word == 0) && !self.linear.iter().any(has)
+    }
+
     /// Begins to count removed values.
     pub(crate) fn reset_removed_counts(&mut self) {
         self.iter_mut().for_each(|storage| storage.removed_counts = [0; 2]);

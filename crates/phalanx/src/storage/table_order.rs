@@ -91,6 +91,12 @@ impl TableOrder {
         (next != NONE).then_some(next)
     }
 
+    /// Returns the last table of the list, or the one before another.
+    pub(crate) fn previous(&self, before: Option<u32>) -> Option<u32> {
+        let previous = before.map_or(self.last, |number| self.links[number as usize].prev);
+        (previous != NONE).then_some(previous)
+    }
+
     /// Returns the tables of the list.
     pub(crate) fn iter(&self) -> impl Iterator<Item = u32> + Clone + '_ {
         core::iter::successors(self.next(None), |number| self.next(Some(*number)))

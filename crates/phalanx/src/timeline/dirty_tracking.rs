@@ -40,6 +40,14 @@ impl Storage {
         }
     }
 
+    /// Records that the components that a group requires may be written in one slot.
+    #[inline(always)]
+    pub(crate) fn touch_member(&mut self, group: GroupId, slot: u32) {
+        if self.tracker.is_some() {
+            self.touch_required_of(group, slot);
+        }
+    }
+
     /// Records that the components that a query writes may be written in one row.
     #[inline(always)]
     pub(crate) fn touch_row<D: QueryData>(&self, slot: u32, at: Location) {
@@ -79,6 +87,18 @@ impl Storage {
     fn touch_required(&self, group: GroupId) {
         for &storage in self.sparse.group(group).map_or(&[][..], |group| &group.desc.required) {
             self.touch_lanes(self.sparse.get(storage).id, &|_| false);
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn touch_required_of(&mut self, group: GroupId, slot: u32) {
+        for &storage in self.sparse.group(group).map_or(&[][..], |group| &group.desc.required) {
+            let storage = self.sparse.get(storage);
+            if let Some(row) = storage.row(slot) {
+                // SAFETY: the row is in use, so it is below the capacity, and the storage is borrowed exclusively.
+                unsafe { storage.values().mark_dirty(row) };
+            }
         }
     }
 

@@ -88,8 +88,8 @@ impl<'w, C: Component<Layout = layout::Pool>> PoolRef<'w, C> {
         })
     }
 
-    /// Returns the entities that have the component and their values, in the order of the pool. For an extra row, the entity is
-    /// its owner.
+    /// Returns the entities that have the component and their values, in the order of the pool, or with `rev` in the reverse
+    /// order. For an extra row, the entity is its owner.
     pub fn iter(&self) -> impl DoubleEndedIterator<Item = (Entity, &'w C)> + use<'w, C> {
         let world = self.world;
         let positions = self.pool.into_iter().flat_map(|pool| (0..pool.dense.positions()).map(move |at| (pool, at)));
@@ -101,6 +101,23 @@ impl<'w, C: Component<Layout = layout::Pool>> PoolRef<'w, C> {
                 Some((world.storage.owner_of(slot), <layout::Pool as Layout<C>>::get(values, at as usize)))
             }
         })
+    }
+
+    /// Returns the slots, if there are no holes.
+    pub(super) fn slots(&self) -> &'w [Entity] {
+        self.pool.and_then(|pool| pool.dense.keys()).unwrap_or_default()
+    }
+
+    /// Returns the position of an entity's value, if it has one.
+    pub(super) fn position(&self, entity: Entity) -> Option<u32> {
+        let pool = self.pool?;
+        // A key has the generation of its slot.
+        pool.position(entity.index()).filter(|at| pool.dense.key_at(*at) == Some(entity))
+    }
+
+    /// Returns the world.
+    pub(super) fn world(&self) -> &'w World {
+        self.world
     }
 
     /// Returns the value of an entity.

@@ -9,7 +9,8 @@ use super::kinds::{
     ConstructorPanicked, Heard, KINDS, ListenerPanicked, NAMES, PILES, Pile, REQUIRED, add, arm_constructors, keep,
     listen, prepare, read, read_row, register, replace, requires, retain,
 };
-use super::squads::{CULLS, SEARCHES, SQUADS, removal, reorder};
+use super::squads::{CULLS, RETAINS, SEARCHES, SQUADS, removal, reorder};
+use phalanx::group::PoolError;
 use phalanx::store::Entity;
 use phalanx::{BundleBuilder, CommandBuffer, CommandError, Key, Role, RowError, StructuralError, World};
 use phalanx_testkit::{Site, Tally, catch, fail_nth, quiet_panics};
@@ -163,6 +164,11 @@ impl<'t> Engine<'t> {
         }
     }
 
+    /// Some entities, dead ones among them.
+    fn some(&self, input: &mut Input<'_>) -> Vec<Entity> {
+        (0..input.below(9)).filter_map(|_| self.who(input)).collect()
+    }
+
     fn fresh_key(&mut self) -> u32 {
         self.key += 1;
         self.key
@@ -237,7 +243,7 @@ impl<'t> Engine<'t> {
 
     fn step(&mut self, input: &mut Input<'_>) {
         let (tally, key) = (self.tally, self.fresh_key());
-        let op = input.below(32);
+        let op = input.below(33);
         let pile = &PILES[input.below(PILES.len())];
         let who = self.who(input);
         let mut with = [None; KINDS];
@@ -293,7 +299,11 @@ impl<'t> Engine<'t> {
                         self.model.squads.remove(&number);
                         assert!((SQUADS[number].end)(&mut self.world));
                     }
-                    true => (SQUADS[number].sort)(&mut self.world),
+                    true => {
+                        let (how, list) = (input.below(5), self.some(input));
+                        // Sorting changes no more than the order, whether there is memory or not.
+                        self.attempt(input, Dials::All, |world| (SQUADS[number].sort)(world, how, &list));
+                    }
                     // Two that would own a pool, one of another's kind of removal, no memory: refused, and nothing happens.
                     false => {
                         let made = self.attempt(input, Dials::All, |world| (SQUADS[number].make)(world));
@@ -308,8 +318,17 @@ impl<'t> Engine<'t> {
                 removal(&mut self.world, choice);
             }
             (26, _) => {
-                let choice = input.below(5);
-                reorder(&mut self.world, choice);
+                let (choice, list) = (input.below(9), self.some(input));
+                self.attempt(input, Dials::All, |world| reorder(world, choice, &list));
+            }
+            (32, _) => {
+                let (kind, retain) = RETAINS[input.below(RETAINS.len())];
+                let (done, removed) = self.all_or_nothing(input, true, |world| retain(world, tally));
+                if done {
+                    let bags = self.model.entities.values_mut().chain(self.model.rows.values_mut());
+                    let count = bags.filter_map(|bag| bag[kind].take_if(|key| *key % 2 == 1)).count();
+                    assert!(removed.is_none_or(|removed| removed == count));
+                }
             }
             (27, _) => self.batch(input, pile),
             (28, _) => {
@@ -663,7 +682,16 @@ impl<'t> Engine<'t> {
             };
             let members = expected(&self.model, [true, false], &is_in);
             assert_eq!(sorted((squad.members)(&mut self.world)), members, "group {number}");
+            for entity in self.all.iter().rev().take(8) {
+                assert_eq!(
+                    (squad.contains)(&mut self.world, *entity),
+                    [members.contains(entity); 3],
+                    "{entity} in {number}"
+                );
+            }
         }
+        let orphans = expected(&self.model, [true, false], &|bag| *bag == [None; KINDS]);
+        assert_eq!(sorted(self.world.orphans().collect()), orphans, "orphans");
         for (number, search) in SEARCHES.iter().enumerate() {
             for (rows, ways) in [[true, false], [false, true], [true, true]].into_iter().zip(&search.ways) {
                 let right = expected(&self.model, rows, &|bag| (search.finds)(bag));
@@ -697,6 +725,11 @@ impl Refused for StructuralError {
 impl Refused for RowError {
     fn is_memory(&self) -> bool {
         matches!(self, RowError::Alloc(_))
+    }
+}
+impl Refused for PoolError {
+    fn is_memory(&self) -> bool {
+        matches!(self, PoolError::Alloc(_))
     }
 }
 impl Refused for CommandError {

@@ -18,6 +18,8 @@ pub(crate) trait Kind: Component {
     fn key(self) -> u32;
     /// What is left of the key of a value that is there.
     fn see(value: ReadItem<'_, Self>) -> u32;
+    /// The key of a value that stays where it is.
+    fn of(&self) -> u32;
 }
 
 macro_rules! kinds {
@@ -93,6 +95,7 @@ macro_rules! kinds {
             fn read_row(world: &World, key: Key) -> Option<u32> { world.row(key).and_then(|row| row.get::<$name>()).ok().map(|v| v.0.key()) }
             fn key(self) -> u32 { self.0.key() }
             fn see(value: ReadItem<'_, Self>) -> u32 { value.0.key() }
+            fn of(&self) -> u32 { self.0.key() }
         }
     };
     (@one $number:literal $name:ident $layout:literal plain $int:ty $(, $option:meta)?) => {
@@ -107,6 +110,7 @@ macro_rules! kinds {
             fn read_row(world: &World, key: Key) -> Option<u32> { world.row(key).and_then(|row| row.get::<$name>()).ok().map(|v| v.0 as u32) }
             fn key(self) -> u32 { self.0 as u32 }
             fn see(value: ReadItem<'_, Self>) -> u32 { value.0 as u32 }
+            fn of(&self) -> u32 { self.0 as u32 }
         }
     };
     (@one $number:literal $name:ident $layout:literal tag $($option:meta)?) => {
@@ -121,6 +125,7 @@ macro_rules! kinds {
             fn read_row(world: &World, key: Key) -> Option<u32> { world.row(key).and_then(|row| row.get::<$name>()).ok().map(|_| 0) }
             fn key(self) -> u32 { 0 }
             fn see(_: ReadItem<'_, Self>) -> u32 { 0 }
+            fn of(&self) -> u32 { 0 }
         }
     };
     (@one $number:literal $name:ident $layout:literal lanes $($option:meta)?) => {
@@ -136,6 +141,7 @@ macro_rules! kinds {
             fn read_row(world: &World, key: Key) -> Option<u32> { world.row(key).and_then(|row| row.get::<$name>()).ok().map(Kind::key) }
             fn key(self) -> u32 { u32::from(self.low) | (self.high as u32) << 8 }
             fn see(value: ReadItem<'_, Self>) -> u32 { value.key() }
+            fn of(&self) -> u32 { Kind::key(*self) }
         }
     };
 }

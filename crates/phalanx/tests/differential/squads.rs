@@ -1,11 +1,11 @@
 //! The groups and queries of the differential test.
 
 use super::kinds::{Extra, Heard, Kind, Late, Line, Mark, Mini, Pool, Quick, Seen, Small, Table, Tag};
-use core::cmp::Reverse;
-use phalanx::group::{GroupError, GroupSpec, Observed, Owned};
+use phalanx::group::{GroupError, GroupSpec, Observed, Owned, PoolError};
 use phalanx::query::{AllRows, ExtraRows};
-use phalanx::store::Entity;
+use phalanx::store::{AllocError, Entity};
 use phalanx::{Has, Or, PoolMut, Removal, StructuralError, With, Without, World};
+use phalanx_testkit::Tally;
 use std::sync::Arc;
 
 /// A group: whom it is of, and what can be done with it.
@@ -15,7 +15,9 @@ pub(crate) struct Squad {
     pub(crate) make: fn(&mut World) -> Result<(), GroupError>,
     pub(crate) end: fn(&mut World) -> bool,
     pub(crate) members: fn(&mut World) -> Vec<Entity>,
-    pub(crate) sort: fn(&mut World),
+    pub(crate) sort: fn(&mut World, usize, &[Entity]) -> Result<(), AllocError>,
+    /// Who is a member, asked one by one, for reading and for writing.
+    pub(crate) contains: fn(&mut World, Entity) -> [bool; 3],
 }
 
 /// Where the values of a member lie: descending, that is another order, and the same whenever it is asked for.
@@ -37,11 +39,31 @@ const fn squad<S: GroupSpec>(required: &'static [usize], excluded: &'static [usi
         },
         members: |world| {
             let group = world.create_group::<S>().expect("the group is there");
-            group.entities(world).collect()
+            let mut reverse: Vec<Entity> = group.entities(world).rev().collect();
+            reverse.reverse();
+            assert!(
+                group.entities(world).eq(reverse.iter().copied()) && group.iter(world).rev().count() == reverse.len()
+            );
+            reverse
         },
-        sort: |world| {
+        sort: |world, how, list| {
+            let group = match world.create_group::<S>() {
+                Err(GroupError::Alloc(error)) => return Err(error),
+                group => group.expect("the group is there"),
+            };
+            let descending = |a: S::Item<'_>, b: S::Item<'_>| address(&b).cmp(&address(&a));
+            match how {
+                0 => group.try_sort_by(world, descending),
+                1 => group.try_sort_first_by(world, list.len(), descending),
+                2 => group.try_sort_by_entity(world, |a, b| b.cmp(&a)),
+                3 => group.try_sort_as(world, list.iter().copied()),
+                _ => group.try_sort_like::<Late>(world),
+            }
+        },
+        contains: |world, entity| {
             let group = world.create_group::<S>().expect("the group is there");
-            group.sort_by_key(world, |item| Reverse(address(&item)));
+            let read = group.get(world, entity).is_ok();
+            [group.contains(world, entity), read, group.get_mut(world, entity).is_ok()]
         },
     }
 }
@@ -73,10 +95,30 @@ pub(crate) struct Ways {
 macro_rules! ways {
     ($query:ty, $filter:ty) => {
         Ways {
-            shared: |world| world.query_filtered::<(Entity, $query), $filter>().iter().map(|(e, _)| e).collect(),
+            shared: |world| {
+                let query = world.query_filtered::<(Entity, $query), $filter>();
+                let found: Vec<Entity> = query.iter().map(|(e, _)| e).collect();
+                // From the back, and from both ends in turns.
+                assert!(query.iter().rev().map(|(e, _)| e).eq(found.iter().rev().copied()));
+                let (mut rows, mut back) = (query.iter(), Vec::new());
+                let mut front: Vec<Entity> = core::iter::from_fn(|| {
+                    back.extend(rows.next_back().map(|(e, _)| e));
+                    rows.next().map(|(e, _)| e)
+                })
+                .collect();
+                front.extend(back.into_iter().rev());
+                assert_eq!(front, found);
+                found
+            },
             exclusive: |world| {
                 let mut found = Vec::new();
                 world.query_filtered_mut::<(Entity, $query), $filter>().for_each(|(e, _)| found.push(e));
+                let mut query = world.query_filtered_mut::<(Entity, $query), $filter>();
+                assert!(query.iter_mut().rev().map(|(e, _)| e).eq(found.iter().rev().copied()));
+                let mut rows = query.iter_mut();
+                let first: Vec<Entity> = rows.by_ref().take(found.len() / 2).map(|(e, _)| e).collect();
+                assert_eq!(first, found[..found.len() / 2]);
+                assert!(rows.map(|(e, _)| e).rev().eq(found[found.len() / 2..].iter().rev().copied()));
                 found
             },
             observe: |world, number, heard| {
@@ -121,17 +163,30 @@ pub(crate) fn removal(world: &mut World, choice: usize) -> bool {
     world.pool_mut::<Late>().set_removal([Removal::Swap, Removal::Ordered, Removal::Deferred][choice]).is_ok()
 }
 
-/// Something that changes the order of pools and nothing else.
-pub(crate) fn reorder(world: &mut World, choice: usize) {
-    fn by_key<C: Kind<Layout = phalanx::layout::Pool>>(mut pool: PoolMut<'_, C>) {
-        let _ = pool.sort_by_index();
+/// Something that changes the order of pools and nothing else. An error of memory is none of the caller's.
+pub(crate) fn reorder(world: &mut World, choice: usize, list: &[Entity]) -> Result<(), PoolError> {
+    fn by_key<C: Kind<Layout = phalanx::layout::Pool>>(mut pool: PoolMut<'_, C>) -> Result<(), PoolError> {
+        pool.sort_by_index()
     }
     match choice {
         0 => by_key(world.pool_mut::<Late>()),
         1 => by_key(world.pool_mut::<Extra>()),
-        2 => drop(world.pool_mut::<Extra>().sort_like::<Pool>()),
-        3 => drop(world.pool_mut::<Late>().compact(3)),
-        _ => drop(world.pool_mut::<Late>().compact(usize::MAX)),
+        2 => world.pool_mut::<Extra>().sort_like::<Pool>(),
+        3 => {
+            world.pool_mut::<Late>().compact(3);
+            Ok(())
+        }
+        4 => world.pool_mut::<Late>().sort_as(list.iter().copied()),
+        5 => world.pool_mut::<Late>().sort_by_entity(|a, b| b.cmp(&a)),
+        6 => world.pool_mut::<Extra>().sort_first_by(list.len(), |a, b| b.0.key().cmp(&a.0.key())),
+        7 => match list {
+            [a, .., b] => world.pool_mut::<Late>().swap(*a, *b),
+            _ => Ok(()),
+        },
+        _ => {
+            world.pool_mut::<Late>().compact(usize::MAX);
+            Ok(())
+        }
     }
 }
 
@@ -156,3 +211,19 @@ pub(crate) const CULLS: &[Cull] = &[
         extra: true,
     },
 ];
+
+/// The pools that are filtered: their kinds, and how values of even keys are kept.
+pub(crate) type Retain = fn(&mut World, &Tally) -> Result<usize, PoolError>;
+
+const fn retain<C: Kind<Layout = phalanx::layout::Pool>>() -> (usize, Retain) {
+    let run: Retain = |world, tally| {
+        world.pool_mut::<C>().retain(|_, value| {
+            tally.callback();
+            value.of().is_multiple_of(2)
+        })
+    };
+    (C::NUMBER, run)
+}
+
+pub(crate) const RETAINS: &[(usize, Retain)] =
+    &[retain::<Pool>(), retain::<Quick>(), retain::<Extra>(), retain::<Late>(), retain::<Mark>()];

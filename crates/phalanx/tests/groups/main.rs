@@ -5,6 +5,7 @@ mod kit;
 mod model;
 mod pools;
 mod refused;
+mod retained;
 mod sorted;
 mod walkthrough;
 mod ways;

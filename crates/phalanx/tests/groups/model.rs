@@ -40,7 +40,12 @@ type Id = (Entity, u32);
 trait Held {
     fn seen(&self, world: &World) -> Vec<(Entity, String)>;
     fn contains(&self, world: &World, entity: Entity) -> bool;
+    /// The item of an entity, read and written, if it is a member.
+    fn item(&self, world: &World, entity: Entity) -> Option<String>;
+    fn item_mut(&self, world: &mut World, entity: Entity) -> Option<String>;
     fn sort(&self, world: &mut World, reverse: bool);
+    /// Sorts in another way: like a pool, by entity, as a list says, or only some members.
+    fn arrange(&self, world: &mut World, how: usize, list: &[Entity]);
     fn end(&self, world: &mut World) -> bool;
 }
 
@@ -51,10 +56,40 @@ where
 {
     fn seen(&self, world: &World) -> Vec<(Entity, String)> {
         assert_eq!(self.iter(world).len(), self.len(world));
+        let mut reverse: Vec<_> = self.iter(world).rev().map(|item| format!("{item:?}")).collect();
+        reverse.reverse();
+        assert!(self.iter(world).map(|item| format!("{item:?}")).eq(reverse));
         self.entities(world).zip(self.iter(world).map(|item| format!("{item:?}"))).collect()
     }
     fn contains(&self, world: &World, entity: Entity) -> bool {
         Group::contains(self, world, entity)
+    }
+    fn item(&self, world: &World, entity: Entity) -> Option<String> {
+        self.get(world, entity).ok().map(|item| format!("{item:?}"))
+    }
+    fn item_mut(&self, world: &mut World, entity: Entity) -> Option<String> {
+        self.get_mut(world, entity).ok().map(|item| format!("{item:?}"))
+    }
+    fn arrange(&self, world: &mut World, how: usize, list: &[Entity]) {
+        let before: Vec<Entity> = self.entities(world).collect();
+        match how {
+            0 => self.sort_like::<A>(world),
+            1 => self.sort_by_entity(world, |a, b| b.cmp(&a)),
+            2 => self.sort_as(world, list.iter().copied()),
+            _ => self.sort_first_by(world, how, |_, _| std::cmp::Ordering::Equal),
+        }
+        let after: Vec<Entity> = self.entities(world).collect();
+        if how > 2 {
+            assert_eq!(after, before, "equal members stay where they are");
+        }
+        // What is a member of the same groups keeps to this order. Without groups within, that is all.
+        if how == 2 && after.len() == before.len() {
+            let named = |e: &&Entity| list.contains(e);
+            let rest = |all: &[Entity]| all.iter().filter(|e| !named(e)).copied().collect::<Vec<_>>();
+            let mut rests = [rest(&before), rest(&after)];
+            rests.iter_mut().for_each(|rest| rest.sort());
+            assert_eq!(rests[0], rests[1]);
+        }
     }
     fn sort(&self, world: &mut World, reverse: bool) {
         self.sort_by(world, |a, b| {
@@ -140,6 +175,10 @@ struct Scene {
 impl Scene {
     fn check(&self, what: &str) {
         self.world.validate().unwrap_or_else(|error| panic!("{what}: {error}"));
+        let bare = |((_, role), has): &(&Id, &Has)| *role == 0 && **has == Has::default();
+        let mut orphans: Vec<Entity> = self.world.orphans().collect();
+        orphans.sort();
+        assert!(orphans.into_iter().eq(self.rows.iter().filter(bare).map(|((e, _), _)| *e)), "orphans after {what}");
         for (number, group) in &self.groups {
             let spec = &self.specs[*number];
             let belongs = |has: &Has| has.bits() & spec.required == spec.required && has.bits() & spec.excluded == 0;
@@ -150,11 +189,10 @@ impl Scene {
             expected.sort();
             seen.sort();
             assert_eq!(seen, expected, "group {number} after {what}");
-            for ((e, role), has) in &self.rows {
-                assert!(
-                    *role > 0 || group.contains(&self.world, *e) == belongs(has),
-                    "{e} in group {number} after {what}"
-                );
+            for ((e, _), has) in self.rows.iter().filter(|((_, role), _)| *role == 0) {
+                let item = (spec.item)(has).filter(|_| belongs(has));
+                assert_eq!(group.contains(&self.world, *e), belongs(has), "{e} in group {number} after {what}");
+                assert_eq!(group.item(&self.world, *e), item, "{e} in group {number} after {what}");
             }
         }
     }
@@ -187,7 +225,7 @@ impl Scene {
     fn step(&mut self, rng: &mut Rng, n: u64) -> &'static str {
         let (a, b, c, l) = (A(n), B(format!("b{n}")), C(n as u8), L(n as u16));
         let id = self.rows.keys().nth(rng.below(self.rows.len().max(1))).copied();
-        match (rng.below(38), id) {
+        match (rng.below(43), id) {
             (0, _) => {
                 let e = self.world.spawn((a, b.clone(), l));
                 self.rows.insert((e, 0), Has { a: Some(a), b: Some(b), l: Some(l), ..Has::default() });
@@ -277,7 +315,66 @@ impl Scene {
                 }
                 "insert_where of all rows"
             }
+            (38, _) if !self.groups.is_empty() => {
+                let list: Vec<Entity> = self.rows.keys().rev().step_by(2).map(|(e, _)| *e).collect();
+                let (_, group) = &self.groups[rng.below(self.groups.len())];
+                group.arrange(&mut self.world, rng.below(6), &list);
+                "sort in another way"
+            }
+            (39, _) => {
+                // Odd ones go, and all are written.
+                let removed = self.world.pool_mut::<A>().retain(|_, a| {
+                    a.0 += 2;
+                    !a.0.is_multiple_of(3)
+                });
+                let mut count = 0;
+                for has in self.rows.values_mut() {
+                    has.a = has.a.map(|a| A(a.0 + 2));
+                    count += usize::from(has.a.take_if(|a| a.0.is_multiple_of(3)).is_some());
+                }
+                assert_eq!(removed, Ok(count));
+                "retain"
+            }
+            (40, _) => {
+                let list: Vec<Entity> = self.rows.keys().step_by(2).map(|(e, _)| *e).collect();
+                let owned = self.groups.iter().any(|(at, _)| self.specs[*at].owned & 8 != 0);
+                let mut pool = self.world.pool_mut::<D>();
+                let before: Vec<Entity> = pool.entities().collect();
+                assert_eq!(pool.sort_as(list.iter().copied()).is_err(), owned);
+                assert_eq!(pool.sort_first_by(3, |_, _| std::cmp::Ordering::Equal).is_err(), owned);
+                assert_eq!(pool.sort_by_entity(|a, b| a.cmp(&b)).is_err(), owned);
+                assert!(owned || pool.entities().is_sorted());
+                assert!(!owned || pool.entities().eq(before), "an error changes nothing");
+                "sort of a pool in another way"
+            }
             (_, None) => "nothing",
+            (41, Some((e, 0))) => {
+                for (at, group) in &self.groups {
+                    let (spec, has) = (&self.specs[*at], &self.rows[&(e, 0)]);
+                    let belongs = has.bits() & spec.required == spec.required && has.bits() & spec.excluded == 0;
+                    assert_eq!(group.item_mut(&mut self.world, e), (spec.item)(has).filter(|_| belongs));
+                }
+                "get_mut"
+            }
+            (42, Some((e, 0))) => {
+                let others: Vec<Entity> =
+                    self.rows.iter().filter(|(_, has)| has.c.is_some()).map(|((e, _), _)| *e).collect();
+                let other = others.get(rng.below(others.len().max(1))).copied().unwrap_or(e);
+                let owned = self.groups.iter().any(|(at, _)| self.specs[*at].owned & 4 != 0);
+                let valid = [e, other].iter().all(|e| self.rows[&(*e, 0)].c.is_some());
+                let mut pool = self.world.pool_mut::<C>();
+                let mut order: Vec<Entity> = pool.entities().collect();
+                let swapped = pool.swap(e, other);
+                assert_eq!(swapped.is_ok(), valid && !owned, "{swapped:?}");
+                let at = |e: Entity| self.world.pool::<C>().iter().position(|(other, _)| other == e);
+                if swapped.is_ok() && self.rows.keys().all(|(_, role)| *role == 0) {
+                    let positions = [e, other].map(|e| order.iter().position(|other| *other == e).unwrap());
+                    order.swap(positions[0], positions[1]);
+                    assert_eq!([at(other), at(e)], positions.map(Some));
+                    assert!(self.world.pool::<C>().iter().map(|(e, _)| e).eq(order));
+                }
+                "swap"
+            }
             (13 | 14, Some(id)) => {
                 self.insert(id, a, |has| has.a = Some(a));
                 "insert A"

@@ -2,7 +2,7 @@
 
 use crate::kit::{A, B, C, D};
 use phalanx::group::{Observed, Owned, PoolError};
-use phalanx::{Entity, QueryState, Removal, World};
+use phalanx::{ComponentError, Entity, QueryState, Removal, World};
 use phalanx_testkit::{Rng, catch};
 use std::cmp::Ordering;
 
@@ -192,4 +192,70 @@ fn h56_a_held_state_follows_pools_that_groups_and_sorting_move() {
     assert_eq!(seen(&mut world), expected);
     world.pool_mut::<A>().compact(usize::MAX);
     assert_eq!(seen(&mut world), expected);
+}
+
+#[test]
+fn groups_and_pools_take_the_order_of_a_list_or_of_another_pool() {
+    let (mut world, entities) = scrambled(12);
+    let dead = world.spawn((A(0), C(0)));
+    world.despawn(dead).unwrap();
+    // Named twice, dead, without the components: the rest keeps its order.
+    let stranger = world.spawn(D);
+    let list = [entities[5], dead, entities[2], entities[5], stranger, entities[9]];
+    let named = [5, 2, 9, 0, 1, 3, 4, 6, 7, 8, 10, 11].map(|n| entities[n]);
+    world.pool_mut::<A>().sort_as(list).unwrap();
+    assert!(world.pool_mut::<A>().entities().eq(named));
+    let listed = world.create_group::<Observed<(C, A)>>().unwrap();
+    listed.sort_by_entity(&mut world, |a, b| b.cmp(&a));
+    assert!(listed.entities(&world).eq(entities.iter().rev().copied()));
+    listed.sort_like::<A>(&mut world);
+    assert!(listed.entities(&world).eq(named));
+    listed.sort_like::<B>(&mut world);
+    assert!(listed.entities(&world).eq(named), "nobody is in that pool");
+    let owning = world.create_group::<Owned<(A, C)>>().unwrap();
+    owning.sort_by_entity(&mut world, |a, b| a.cmp(&b));
+    owning.sort_as(&mut world, list);
+    assert!(owning.entities(&world).eq(named) && owning.entities(&world).rev().eq(named.into_iter().rev()));
+    for (e, (a, c)) in owning.entities(&world).zip(owning.iter(&world)) {
+        assert_eq!((world.get::<A>(e), world.get::<C>(e)), (Ok(a), Ok(c)));
+    }
+    assert_eq!(world.validate(), Ok(()));
+}
+
+#[test]
+fn only_the_first_are_sorted_in_each_segment_of_a_family() {
+    for count in [0, 1, 7, 10, 15, 20, 33, 40, 99] {
+        let (mut world, entities) = scrambled(40);
+        entities.iter().step_by(2).for_each(|e| world.insert(*e, B(e.to_string())).unwrap());
+        entities.iter().step_by(4).for_each(|e| world.insert(*e, D).unwrap());
+        let outer = world.create_group::<Owned<(A, C)>>().unwrap();
+        world.create_group::<(Owned<(A, C)>, Observed<B>)>().unwrap();
+        world.create_group::<(Owned<(A, D, C)>, Observed<B>)>().unwrap();
+        let mut expected: Vec<u64> = outer.slices(&world).0.iter().map(|a| a.0).collect();
+        for segment in [0..10, 10..20, 20..40] {
+            expected[segment.start.min(count)..segment.end.min(count)].sort();
+        }
+        outer.sort_first_by(&mut world, count, |(a, _), (b, _)| a.0.cmp(&b.0));
+        assert!(outer.slices(&world).0.iter().map(|a| a.0).eq(expected), "{count}");
+        assert_eq!(world.validate(), Ok(()));
+        let mut pool: Vec<B> = world.pool_mut::<B>().values().to_vec();
+        pool[..count.min(20)].sort_by(|a, b| a.0.cmp(&b.0));
+        world.pool_mut::<B>().sort_first_by(count, |a, b| a.0.cmp(&b.0)).unwrap();
+        assert_eq!(world.pool_mut::<B>().values(), pool);
+    }
+}
+
+#[test]
+fn the_item_of_one_entity_tells_why_there_is_none() {
+    let mut world = World::new();
+    let group = world.create_group::<(Owned<A>, Observed<C>, phalanx::Without<D>)>().unwrap();
+    let [both, one, out] = [world.spawn((A(1), C(2))), world.spawn(A(3)), world.spawn((A(4), C(5), D))];
+    group.get_mut(&mut world, both).unwrap().0.0 += 10;
+    assert_eq!(group.get(&world, both).unwrap(), (&A(11), &C(2)));
+    let error = |entity| group.get(&world, entity).unwrap_err();
+    assert!(matches!(error(one), ComponentError::MissingComponent { component, .. } if component.ends_with('C')));
+    assert!(matches!(error(out), ComponentError::ExcludedComponent { component, .. } if component.ends_with('D')));
+    assert!(error(out).to_string().ends_with("which is excluded"));
+    world.despawn(both).unwrap();
+    assert_eq!(group.get(&world, both), Err(ComponentError::NoSuchEntity(phalanx::NoSuchEntity { entity: both })));
 }

@@ -89,6 +89,24 @@ fn every_way_to_write_is_noticed() {
             }
         }),
         Box::new(move |w| w.commands_insert(e)),
+        Box::new(move |w| {
+            let group = w.create_group::<phalanx::group::Observed<(Burning, Mass)>>().unwrap();
+            let (burning, mass) = group.get_mut(w, e).unwrap();
+            (burning.0, mass.0) = (burning.0 ^ 1, mass.0 ^ 1);
+        }),
+        Box::new(move |w| w.pool_mut::<Burning>().swap(e, other).unwrap()),
+        Box::new(move |w| w.pool_mut::<Burning>().sort_as([e, other]).unwrap()),
+        Box::new(move |w| w.pool_mut::<Burning>().sort_first_by(50, |a, b| b.0.cmp(&a.0)).unwrap()),
+        Box::new(move |w| {
+            let removed = w.pool_mut::<Burning>().retain(|_, burning| {
+                burning.0 += 1;
+                true
+            });
+            assert_eq!(removed, Ok(0));
+        }),
+        Box::new(move |w| {
+            assert!(w.pool_mut::<Burning>().retain(|_, burning| !burning.0.is_multiple_of(10)).unwrap() > 0)
+        }),
         Box::new(move |w| _ = w.component_mut::<Burning>().insert(e, Burning(12)).unwrap()),
         Box::new(move |w| _ = w.component_mut::<Mass>().insert(e, Mass(12)).unwrap()),
         Box::new(move |w| _ = w.component_mut::<Burning>().remove(e).unwrap()),
