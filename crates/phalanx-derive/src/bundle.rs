@@ -19,18 +19,8 @@ pub(crate) fn derive(input: &DeriveInput) -> Result<TokenStream> {
         types.iter().map(|ty| quote_spanned!(ty.span()=> <#ty as #at::Bundle>::#item)).collect()
     };
     let [lens, sparse, optionals, requires] = ["LEN", "SPARSE", "OPTIONAL", "REQUIRES"].map(of);
-    let [ids, known, optional, present, add, writes, guard, release, read] = [
-        "ids",
-        "known_ids",
-        "optional",
-        "present",
-        "add_to",
-        "write",
-        "guard",
-        "release_guard",
-        "read_guard",
-    ]
-    .map(of);
+    let [ids, known, optional, present, add, writes, guard, release, read] =
+        ["ids", "known_ids", "optional", "present", "add_to", "write", "guard", "release_guard", "read_guard"].map(of);
     let (name, generics) = (&input.ident, crate::attributes::component_generics(&input.generics));
     let (generics, arguments, bounds) = generics.split_for_impl();
     Ok(quote! {

@@ -98,9 +98,8 @@ pub(crate) fn derive(input: &DeriveInput) -> Result<TokenStream> {
         false => Default::default(),
     };
     let requirements = requires.iter().map(|requirement| requirement.construct(&at));
-    let required = (!requires.is_empty()).then(|| {
-        quote!(const REQUIRES: &'static [#at::Requirement] = &[#(#requirements),*];)
-    });
+    let required =
+        (!requires.is_empty()).then(|| quote!(const REQUIRES: &'static [#at::Requirement] = &[#(#requirements),*];));
     // Finds cycles where the component is declared. Those of generic components are found where they are used.
     let acyclic = (!requires.is_empty() && input.generics.params.is_empty()).then(|| {
         let name = &input.ident;

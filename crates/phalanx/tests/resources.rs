@@ -126,7 +126,7 @@ fn resources_are_reached_by_id() {
     world
         .resource_scope(|world, _: &mut Score| {
             let error = world.resource_by_id(score).unwrap_err();
-            assert!(error.in_scope && world.remove_resource_by_id(score) .is_err());
+            assert!(error.in_scope && world.remove_resource_by_id(score).is_err());
             assert_eq!(world.resources().count(), 1);
         })
         .unwrap();

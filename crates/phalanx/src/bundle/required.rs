@@ -82,12 +82,7 @@ impl Required {
     /// The pointer is valid for the components of the bundle and then for those of the list, and no values are there. If `write`
     /// panics, it has dropped its values.
     #[inline(always)]
-    pub(crate) unsafe fn write_with(
-        list: &[Required],
-        columns: usize,
-        to: BundlePtr,
-        write: impl FnOnce(BundlePtr),
-    ) {
+    pub(crate) unsafe fn write_with(list: &[Required], columns: usize, to: BundlePtr, write: impl FnOnce(BundlePtr)) {
         if list.is_empty() {
             return write(to);
         }

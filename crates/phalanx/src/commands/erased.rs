@@ -47,8 +47,7 @@ const UNLINK: &CommandVtable = &CommandVtable {
     id: erased_relation::<()>,
     ..without_payload(CommandKind::Unlink)
 };
-const DESPAWN_IF_ALIVE: &CommandVtable =
-    &CommandVtable { is_lenient: true, ..without_payload(CommandKind::Despawn) };
+const DESPAWN_IF_ALIVE: &CommandVtable = &CommandVtable { is_lenient: true, ..without_payload(CommandKind::Despawn) };
 
 /// Functions that return an error if allocation fails. Nothing is recorded then.
 impl CommandBuffer {
@@ -62,9 +61,7 @@ impl CommandBuffer {
     pub(crate) fn try_insert_erased<P: ErasedBundle>(&mut self, key: Key, bundle: P) -> Result<(), AllocError> {
         match key.is_main() {
             true => self.try_record(ErasedVtables::<P>::INSERT, Some(key.entity), bundle),
-            false => {
-                self.try_record(ErasedVtables::<P>::INSERT_INTO_ROW, Some(key.entity), RowPayload { key, bundle })
-            }
+            false => self.try_record(ErasedVtables::<P>::INSERT_INTO_ROW, Some(key.entity), RowPayload { key, bundle }),
         }
     }
 
@@ -72,9 +69,7 @@ impl CommandBuffer {
     pub(crate) fn try_remove_erased<P: ErasedBundle>(&mut self, key: Key, bundle: P) -> Result<(), AllocError> {
         match key.is_main() {
             true => self.try_record(ErasedVtables::<P>::REMOVE, Some(key.entity), bundle),
-            false => {
-                self.try_record(ErasedVtables::<P>::REMOVE_FROM_ROW, Some(key.entity), RowPayload { key, bundle })
-            }
+            false => self.try_record(ErasedVtables::<P>::REMOVE_FROM_ROW, Some(key.entity), RowPayload { key, bundle }),
         }
     }
 

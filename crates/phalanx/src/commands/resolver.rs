@@ -130,12 +130,7 @@ impl Resolver {
     ///
     /// Whether a slot has them is predicted from the first command on. If a command turns out to require more, the segment is
     /// begun again.
-    pub(super) fn begin(
-        &mut self,
-        count: usize,
-        is_lenient: bool,
-        required_sparse: usize,
-    ) -> Result<(), AllocError> {
+    pub(super) fn begin(&mut self, count: usize, is_lenient: bool, required_sparse: usize) -> Result<(), AllocError> {
         if self.segment == u32::MAX {
             self.start();
         }

@@ -77,8 +77,7 @@ impl Storage {
         ids: impl Iterator<Item = &'i ComponentId> + Clone,
     ) -> Result<Box<[u32]>, AllocError> {
         let components = &self.components;
-        let is_sparse =
-            |id: &&ComponentId| **id != ComponentId::UNKNOWN && components.info(**id).kind() != Kind::Table;
+        let is_sparse = |id: &&ComponentId| **id != ComponentId::UNKNOWN && components.info(**id).kind() != Kind::Table;
         let mut sparse = try_vec(ids.clone().filter(is_sparse).count())?;
         for id in ids.filter(is_sparse) {
             sparse.push(self.sparse.try_register(*id, components)?);

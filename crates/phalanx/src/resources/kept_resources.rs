@@ -210,7 +210,8 @@ impl Resources {
                 core::mem::swap(&mut self.list[*at].value, &mut kept.value);
             }
         }
-        let is_uncovered = |slot: &&mut Slot| !(kept.covers(slot.resource.type_id) || kept.is_of_delta && slot.plain.is_some());
+        let is_uncovered =
+            |slot: &&mut Slot| !(kept.covers(slot.resource.type_id) || kept.is_of_delta && slot.plain.is_some());
         for slot in self.list.iter_mut().filter(|slot| slot.replacement.is_some()).filter(is_uncovered) {
             if let (Some(replacement), Some(value)) = (slot.replacement, &mut slot.value) {
                 (replacement.reset)(&mut **value);

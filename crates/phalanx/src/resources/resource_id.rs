@@ -80,10 +80,7 @@ impl Slot {
     }
 
     /// Replaces the value, and returns the old one. Returns the new one if it is of another type.
-    pub(crate) fn insert_dyn(
-        &mut self,
-        value: Box<AnyResource>,
-    ) -> Result<Option<Box<AnyResource>>, Box<AnyResource>> {
+    pub(crate) fn insert_dyn(&mut self, value: Box<AnyResource>) -> Result<Option<Box<AnyResource>>, Box<AnyResource>> {
         let value = (self.resource.store)(value)?;
         Ok(self.value.replace(value).map(self.resource.take))
     }

@@ -24,10 +24,7 @@ impl Values {
     ///
     /// If there is no component with one of the ids.
     #[track_caller]
-    pub(super) fn try_new(
-        components: &Components,
-        given: &[(ComponentId, NonNull<u8>)],
-    ) -> Result<Values, AllocError> {
+    pub(super) fn try_new(components: &Components, given: &[(ComponentId, NonNull<u8>)]) -> Result<Values, AllocError> {
         let (mut ids, mut values) = (try_vec(given.len())?, try_vec(given.len())?);
         let mut sorted = try_clone_slice(given)?;
         sorted.sort_unstable_by_key(|(id, _)| *id);

@@ -218,11 +218,7 @@ fn passing_slots<F: QueryFilter>(world: &World) -> Result<Vec<Entity>, Structura
 
 /// Inserts clones of a bundle into live slots, one by one. Everything is reserved before the first, and old values are dropped
 /// after the last.
-fn insert_each<B: Bundle + Clone>(
-    world: &mut World,
-    slots: Vec<Entity>,
-    bundle: B,
-) -> Result<usize, StructuralError> {
+fn insert_each<B: Bundle + Clone>(world: &mut World, slots: Vec<Entity>, bundle: B) -> Result<usize, StructuralError> {
     if slots.is_empty() {
         return Ok(0);
     }

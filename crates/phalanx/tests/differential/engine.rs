@@ -132,7 +132,18 @@ impl<'t> Engine<'t> {
             ways.enumerate().for_each(|(number, ways)| (ways.observe)(&mut world, number, heard));
         }
         let (model, matched) = (Model::default(), vec![BTreeSet::new(); SEARCHES.len() * 3]);
-        Engine { world, model, tally, all: Vec::new(), key: 1, heard, matched, deaf: false, builder: BundleBuilder::new(), constructors_panic: true }
+        Engine {
+            world,
+            model,
+            tally,
+            all: Vec::new(),
+            key: 1,
+            heard,
+            matched,
+            deaf: false,
+            builder: BundleBuilder::new(),
+            constructors_panic: true,
+        }
     }
 
     /// Carries out a whole program.
