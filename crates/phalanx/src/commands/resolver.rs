@@ -10,7 +10,7 @@ use super::row_overlay::RowOverlay;
 use super::slot_predictor::SlotPredictor;
 use super::step::Step;
 use super::vtable::LinkPayload;
-use crate::alloc::{try_reserve, try_reserve_map};
+use crate::alloc::{try_box, try_reserve, try_reserve_map};
 use crate::change_detection::Moment;
 use crate::error::{NoSuchEntity, RowError, StructuralError};
 use crate::links::LinkStore;
@@ -43,6 +43,9 @@ struct PendingLocation {
     has_sparse: bool,
 }
 
+/// By slot and storage: the segment that set it, and whether the slot would have a value.
+type SparseOverlay = NumberMap<(u32, u32), (u32, bool)>;
+
 /// The rows that a table would have beyond those it has.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct RowDemand {
@@ -64,9 +67,9 @@ pub(super) struct Resolver {
     rows: RowOverlay,
     /// By slot and storage: whether the slot would have a value of a sparse component that a bundle requires. Each entry has the
     /// number of the segment that set it.
-    sparse: NumberMap<(u32, u32), (u32, bool)>,
+    sparse: Option<Box<SparseOverlay>>,
     /// The number of sparse components that bundles were known to require when the segment began.
-    pub(super) required_sparse: usize,
+    pub(super) required_sparse: u32,
     links: LinkOverlay,
     /// The highest slot that each relation links, by storage id, and the command that does.
     pub(super) linked: Vec<(u32, u32, usize)>,
@@ -103,7 +106,7 @@ impl Resolver {
         self.steps.capacity() * size_of::<Step>()
             + self.overlay.capacity() * size_of::<(u32, PendingLocation)>()
             + self.rows.bytes()
-            + self.sparse.capacity() * size_of::<((u32, u32), (u32, bool))>()
+            + self.sparse.as_ref().map_or(0, |sparse| sparse.capacity() * size_of::<((u32, u32), (u32, bool))>())
             + self.links.bytes()
             + self.linked.capacity() * size_of::<(u32, u32, usize)>()
             + self.despawn_set.bytes()
@@ -119,7 +122,9 @@ impl Resolver {
     /// Begins an application.
     pub(super) fn start(&mut self) {
         self.overlay.clear();
-        self.sparse.clear();
+        if let Some(sparse) = &mut self.sparse {
+            sparse.clear();
+        }
         self.rows.start();
         self.links.start();
         self.segment = 0;
@@ -130,7 +135,7 @@ impl Resolver {
     ///
     /// Whether a slot has them is predicted from the first command on. If a command turns out to require more, the segment is
     /// begun again.
-    pub(super) fn begin(&mut self, count: usize, is_lenient: bool, required_sparse: usize) -> Result<(), AllocError> {
+    pub(super) fn begin(&mut self, count: usize, is_lenient: bool, required_sparse: u32) -> Result<(), AllocError> {
         if self.segment == u32::MAX {
             self.start();
         }
@@ -450,7 +455,7 @@ impl Resolver {
 
     /// Returns `true` if a slot would have a value of a sparse component that a bundle requires.
     fn has_sparse(&self, world: &World, slot: Entity, storage_id: u32) -> bool {
-        match self.sparse.get(&(slot.index(), storage_id)) {
+        match self.sparse.as_ref().and_then(|sparse| sparse.get(&(slot.index(), storage_id))) {
             Some((segment, has)) if *segment == self.segment => *has,
             _ => world.storage.sparse.get(storage_id).row(slot.index()).is_some(),
         }
@@ -462,8 +467,12 @@ impl Resolver {
             return Ok(());
         }
         for &storage_id in storages.iter().filter(|storage_id| world.bundles.required_sparse().contains(storage_id)) {
-            try_reserve_map(&mut self.sparse, 1)?;
-            self.sparse.insert((slot.index(), storage_id), (self.segment, has));
+            let sparse = match &mut self.sparse {
+                Some(sparse) => sparse,
+                none => none.insert(try_box(SparseOverlay::default())?),
+            };
+            try_reserve_map(sparse, 1)?;
+            sparse.insert((slot.index(), storage_id), (self.segment, has));
         }
         Ok(())
     }
