@@ -9,7 +9,7 @@
 use phalanx::group::{Observed, Owned};
 use phalanx::relation::ChildOf;
 use phalanx::snapshot::Registry;
-use phalanx::{CommandBuffer, Component, Entity, World};
+use phalanx::{BundleBuilder, CommandBuffer, Component, Entity, World};
 use phalanx_testkit::Rng;
 use std::hint::black_box;
 use std::process::{Command, Stdio};
@@ -32,6 +32,9 @@ components! {
     Frozen "pool"
     Mass "linear"
 }
+
+#[derive(Component)]
+struct Text(&'static str);
 
 /// Runs what is counted. Callgrind counts while this function runs.
 #[inline(never)]
@@ -123,6 +126,20 @@ fn linear_world() -> World {
     world
 }
 
+/// Records a command for each entity and applies all, twice. The second time is measured.
+fn commands(record: impl Fn(&mut CommandBuffer, Entity)) {
+    let (mut world, entities) = table_world();
+    let mut commands = CommandBuffer::new();
+    let mut all = || {
+        entities.iter().for_each(|e| record(&mut commands, *e));
+        commands.apply(&mut world);
+        entities.iter().for_each(|e| commands.remove::<(Tag, Burning)>(*e));
+        commands.apply(&mut world);
+    };
+    all();
+    measured(all);
+}
+
 fn registry() -> Registry {
     let mut registry = Registry::new();
     registry.plain::<Position>("position").unwrap();
@@ -149,6 +166,34 @@ const WORKLOADS: &[(&str, fn())] = &[
         let mut world = World::new();
         measured(|| world.spawn_batch((0..COUNT).map(row)));
     }),
+    ("spawn, builder", || {
+        let (mut world, mut builder) = (World::new(), BundleBuilder::new());
+        let mut all = || {
+            for n in 0..COUNT {
+                let (position, velocity) = row(n);
+                builder.add(position).add(velocity).add(Tag(1.0, 2.0, 3.0)).add(Text("text"));
+                builder.spawn(&mut world);
+            }
+            world.clear();
+        };
+        all();
+        measured(all);
+    }),
+    ("spawn, builder of hecs", || {
+        let (mut world, mut builder) = (hecs::World::new(), hecs::EntityBuilder::new());
+        let mut all = || {
+            for n in 0..COUNT {
+                let (position, velocity) = row(n);
+                builder.add(position).add(velocity).add(Tag(1.0, 2.0, 3.0)).add(Text("text"));
+                world.spawn(builder.build());
+            }
+            world.clear();
+        };
+        all();
+        measured(all);
+    }),
+    ("commands, insert and remove, table", || commands(|commands, e| commands.insert(e, Tag(1.0, 2.0, 3.0)))),
+    ("commands, insert and remove, pool", || commands(|commands, e| commands.insert(e, Burning(1.0, 2.0, 3.0)))),
     ("despawn, table", || despawn(in_table)),
     ("despawn, all layouts", || despawn(mixed)),
     ("churn, table", || churn(in_table)),

@@ -35,7 +35,7 @@ pub struct BundlePtr {
     pub(crate) clock: *const Clock,
 }
 
-/// The column of an optional component that a bundle does not have. No table has so many lanes.
+/// The column of an optional component that a bundle does not have. No table has as many lanes.
 pub(crate) const ABSENT: u16 = u16::MAX;
 
 /// A row in the lanes of a sparse storage.

@@ -27,6 +27,56 @@ use phalanx_store::{AllocError, Entity};
 /// assert_ne!(LEFT_HAND, RIGHT_HAND);
 /// assert_eq!(Role::default(), Role::NONE);
 /// ```
+///
+/// # Several values of one type
+///
+/// A row has one value of each component. There are three ways to store several values of one type for an entity, where other
+/// libraries have several storages of one type, each with a name:
+///
+/// | the name is | take | iterate one name |
+/// |---|---|---|
+/// | known at compile time | a component that is generic over a marker | `query::<&Named<Base, Stat>>()`, as fast as any component |
+/// | a number, of any count | extra rows under a role | a query of extra rows; a marker in each row divides them by table |
+/// | text, known at run time | a [run-time component](crate::ComponentDescriptor) for each name | a [run-time query](crate::query::DynamicQuery) |
+///
+/// ```
+/// use core::marker::PhantomData;
+/// use phalanx::query::ExtraRows;
+/// use phalanx::{Component, Key, Role, With, World};
+///
+/// #[derive(Component, Debug, PartialEq)]
+/// struct Stat(u32);
+///
+/// // A marker for each name:
+/// #[derive(Component)]
+/// #[component(layout = "pool")]
+/// struct Named<N: Send + Sync + 'static, C: Send + Sync + 'static>(C, PhantomData<N>);
+/// struct Base;
+/// struct Bonus;
+///
+/// let mut world = World::new();
+/// let elf = world.spawn((Named::<Base, _>(Stat(3), PhantomData), Named::<Bonus, _>(Stat(1), PhantomData)));
+/// let total = world.get::<Named<Base, Stat>>(elf)?.0.0 + world.get::<Named<Bonus, Stat>>(elf)?.0.0;
+/// assert_eq!(total, 4);
+///
+/// // A role for each name. A component of the row divides the rows, so that a query visits only those of one name:
+/// const STRENGTH: Role = Role(1);
+/// const LUCK: Role = Role(2);
+/// #[derive(Component)]
+/// struct Lucky;
+///
+/// world.add_row(Key::main(elf).with_role(STRENGTH), Stat(7))?;
+/// world.add_row(Key::main(elf).with_role(LUCK), (Stat(9), Lucky))?;
+/// assert_eq!(world.row(Key::main(elf).with_role(STRENGTH))?.get::<Stat>()?, &Stat(7));
+/// let mut luck = world.query_filtered::<(Key, &Stat), (ExtraRows, With<Lucky>)>();
+/// assert!(luck.iter().eq([(Key::main(elf).with_role(LUCK), &Stat(9))]));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
+/// A run-time component has a name, a layout and a storage of its own, but its values are reached by address:
+/// [`World::register_component_with_descriptor`](crate::World::register_component_with_descriptor) shows it.
+#[doc(alias = "named storage")]
+#[doc(alias = "storage by name")]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Role(pub u32);
 

@@ -91,8 +91,11 @@ fn keys(world: &World, e: Entity) -> [Option<u32>; 4] {
 
 const ALL: [Option<u32>; 4] = [Some(1), Some(2), Some(3), Some(4)];
 
-/// Every way in which a ship gets into a world, with what the entity has already: a pooled value of 9, or nothing.
-fn ways() -> Vec<(&'static str, fn(&mut World) -> Entity, bool)> {
+/// The name of a way in which a ship gets into a world, the way, and whether the entity has a pooled value of 9 already.
+type Way = (&'static str, fn(&mut World) -> Entity, bool);
+
+/// Every way in which a ship gets into a world.
+fn ways() -> Vec<Way> {
     fn fresh(world: &mut World) -> Entity {
         world.spawn(Pooled(Live::new(9)))
     }
@@ -460,13 +463,14 @@ fn a_lack_of_memory_changes_nothing_and_drops_what_was_required() {
     struct Small(u32);
     #[derive(Component, Default)]
     #[component(layout = "linear")]
-    struct Line(u32);
+    struct Line;
     #[derive(Component, Default)]
     struct Column(u32);
     #[derive(Component, Default)]
     #[component(requires(Small, Line, Column))]
     struct Needs;
-    let runs: [fn(&mut World, Entity) -> Result<(), StructuralError>; 6] = [
+    type Run = fn(&mut World, Entity) -> Result<(), StructuralError>;
+    let runs: [Run; 6] = [
         |world, _| world.try_spawn(Needs).map(drop),
         |world, e| world.try_insert(e, Needs),
         |world, e| world.exchange::<Column, _>(e, Needs),
@@ -707,7 +711,7 @@ fn builders_that_are_used_again_do_not_allocate() {
             builder.spawn(&mut world)
         });
         all.push(e);
-        // The world grows by doubling: there is room for the last ones.
+        // The world grows by doubling: there is capacity for the last ones.
         assert!(n < 33 || used.allocations == 0, "{n}: {used:?}");
     }
     for (n, e) in (0..).zip(&all) {

@@ -83,9 +83,21 @@ impl Required {
     /// panics, it has dropped its values.
     #[inline(always)]
     pub(crate) unsafe fn write_with(list: &[Required], columns: usize, to: BundlePtr, write: impl FnOnce(BundlePtr)) {
-        if list.is_empty() {
-            return write(to);
+        match list.is_empty() {
+            true => write(to),
+            // SAFETY: the contract is the same.
+            false => unsafe { Required::write_with_some(list, columns, to, write) },
         }
+    }
+
+    /// Writes the values of a bundle and of required components, like [`write_with`](Required::write_with).
+    ///
+    /// # Safety
+    ///
+    /// The contract is that of [`write_with`](Required::write_with).
+    #[cold]
+    #[inline(never)]
+    unsafe fn write_with_some(list: &[Required], columns: usize, to: BundlePtr, write: impl FnOnce(BundlePtr)) {
         // SAFETY: the pointer is valid for the components of the list, behind those of the bundle, by the caller's contract.
         let written = unsafe { Required::write_all(list, to.skip(columns - list.len())) };
         write(to);

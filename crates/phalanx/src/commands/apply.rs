@@ -256,7 +256,9 @@ impl CommandBuffer {
         let CommandBuffer { entries, arena, resolver, done, world_id, moments, .. } = self;
         let entries = &*entries;
         let at = |position: usize| move |error: AllocError| entries[position].error(position, error.into());
-        resolver.begin(end - first, report.is_some(), world.bundles.required_sparse().len()).map_err(at(first))?;
+        resolver
+            .begin(end - first, report.is_some(), world.bundles.required_sparse().len() as u32)
+            .map_err(at(first))?;
         resolver.find_lost(world, entries, moments, *world_id).map_err(at(first))?;
         world.storage.flush().map_err(at(first))?;
         let mut position = first;
@@ -268,7 +270,7 @@ impl CommandBuffer {
                     (CommandBuffer::payload(arena, entry), arena.at(entry.offset, entry.vtable.layout));
                 resolver.resolve(world, entry, payload, ptr, position)
             };
-            let required_sparse = world.bundles.required_sparse().len();
+            let required_sparse = world.bundles.required_sparse().len() as u32;
             if resolver.required_sparse != required_sparse && !matches!(resolved, Err(StructuralError::Alloc(_))) {
                 // The first bundle that requires a sparse component: the commands before it may insert or remove the component.
                 resolver.begin(end - first, report.is_some(), required_sparse).map_err(at(first))?;

@@ -11,7 +11,7 @@ use super::row_overlay::RowOverlay;
 use super::slot_predictor::SlotPredictor;
 use super::step::Step;
 use super::vtable::{LinkPayload, Payload};
-use crate::alloc::{try_reserve, try_reserve_map};
+use crate::alloc::{try_box, try_reserve, try_reserve_map};
 use crate::change_detection::Moment;
 use crate::error::{NoSuchEntity, RowError, StructuralError};
 use crate::links::{LinkStore, NONE};
@@ -44,6 +44,9 @@ struct PendingLocation {
     has_sparse: bool,
 }
 
+/// By slot and storage: the segment that set it, and whether the slot would have a value.
+type SparseOverlay = NumberMap<(u32, u32), (u32, bool)>;
+
 /// The rows that a table would have beyond those it has.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct RowDemand {
@@ -65,9 +68,9 @@ pub(super) struct Resolver {
     rows: RowOverlay,
     /// By slot and storage: whether the slot would have a value of a sparse component that a bundle requires. Each entry has the
     /// number of the segment that set it.
-    sparse: NumberMap<(u32, u32), (u32, bool)>,
+    sparse: Option<Box<SparseOverlay>>,
     /// The number of sparse components that bundles were known to require when the segment began.
-    pub(super) required_sparse: usize,
+    pub(super) required_sparse: u32,
     pub(super) links: LinkOverlay,
     /// `None` while no command is about an entity with a name.
     pub(super) names: Option<Box<NameOverlay>>,
@@ -108,7 +111,7 @@ impl Resolver {
         self.steps.capacity() * size_of::<Step>()
             + self.overlay.capacity() * size_of::<(u32, PendingLocation)>()
             + self.rows.bytes()
-            + self.sparse.capacity() * size_of::<((u32, u32), (u32, bool))>()
+            + self.sparse.as_ref().map_or(0, |sparse| sparse.capacity() * size_of::<((u32, u32), (u32, bool))>())
             + self.links.bytes()
             + self.names.as_ref().map_or(0, |names| names.bytes())
             + self.linked.capacity() * size_of::<(u32, u32, usize)>()
@@ -125,7 +128,9 @@ impl Resolver {
     /// Begins an application.
     pub(super) fn start(&mut self) {
         self.overlay.clear();
-        self.sparse.clear();
+        if let Some(sparse) = &mut self.sparse {
+            sparse.clear();
+        }
         self.rows.start();
         self.links.start();
         if let Some(names) = &mut self.names {
@@ -139,7 +144,7 @@ impl Resolver {
     ///
     /// Whether a slot has them is predicted from the first command on. If a command turns out to require more, the segment is
     /// begun again.
-    pub(super) fn begin(&mut self, count: usize, is_lenient: bool, required_sparse: usize) -> Result<(), AllocError> {
+    pub(super) fn begin(&mut self, count: usize, is_lenient: bool, required_sparse: u32) -> Result<(), AllocError> {
         if self.segment == u32::MAX {
             self.start();
         }
@@ -468,7 +473,7 @@ impl Resolver {
 
     /// Returns `true` if a slot would have a value of a sparse component that a bundle requires.
     fn has_sparse(&self, world: &World, slot: Entity, storage_id: u32) -> bool {
-        match self.sparse.get(&(slot.index(), storage_id)) {
+        match self.sparse.as_ref().and_then(|sparse| sparse.get(&(slot.index(), storage_id))) {
             Some((segment, has)) if *segment == self.segment => *has,
             _ => world.storage.sparse.get(storage_id).row(slot.index()).is_some(),
         }
@@ -480,8 +485,12 @@ impl Resolver {
             return Ok(());
         }
         for &storage_id in storages.iter().filter(|storage_id| world.bundles.required_sparse().contains(storage_id)) {
-            try_reserve_map(&mut self.sparse, 1)?;
-            self.sparse.insert((slot.index(), storage_id), (self.segment, has));
+            let sparse = match &mut self.sparse {
+                Some(sparse) => sparse,
+                none => none.insert(try_box(SparseOverlay::default())?),
+            };
+            try_reserve_map(sparse, 1)?;
+            sparse.insert((slot.index(), storage_id), (self.segment, has));
         }
         Ok(())
     }

@@ -139,8 +139,7 @@ impl Access {
     ///
     /// Returns [`AliasError`] if the query writes a component that it names another time.
     pub fn try_of_filtered<D: QueryData, F: QueryFilter>() -> Result<Access, AliasError> {
-        let mut access = Access { rows: RowConditions::all([]), ..Default::default() };
-        D::access(&mut access);
+        let mut access = Access::try_of_data::<D>()?;
         access.filter::<D, F>();
         let mut data = RowConditions::all([]);
         // Otherwise the members of an item are made one after another, and some of them before a row is found not to match.
@@ -149,8 +148,36 @@ impl Access {
             unsafe { D::conditions(&mut data) };
         }
         access.rows = RowConditions::all([access.rows, data, RowConditions::of::<F>()]);
-        match access.conflict {
-            None => Ok(access),
+        access.checked::<D>()
+    }
+
+    /// Returns what data touch, without what is certain of their rows.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`AliasError`] if the data write a component that they name another time.
+    pub(super) fn try_of_data<D: QueryData>() -> Result<Access, AliasError> {
+        let mut access = Access { rows: RowConditions::all([]), ..Default::default() };
+        D::access(&mut access);
+        access.checked::<D>()
+    }
+
+    /// Returns what data touch, without what is certain of their rows.
+    ///
+    /// # Panics
+    ///
+    /// Panics if the data write a component that they name another time.
+    #[track_caller]
+    pub(crate) fn of_data<D: QueryData>() -> Access {
+        match Access::try_of_data::<D>() {
+            Ok(access) => access,
+            Err(error) => panic!("{error}"),
+        }
+    }
+
+    fn checked<D: QueryData>(self) -> Result<Access, AliasError> {
+        match self.conflict {
+            None => Ok(self),
             Some(component) => Err(AliasError { query: core::any::type_name::<D>(), component }),
         }
     }

@@ -51,7 +51,7 @@ impl QueryCache {
             Some(at) => *at,
             None => {
                 // Not in a closure: the panic of a query that aliases names the line of the caller.
-                Access::of::<D>();
+                Access::of_data::<D>();
                 let matches: MatchesOf<D, F> = QueryMatches::new();
                 self.list.push(Box::new(matches));
                 let at = self.list.len() - 1;

@@ -74,7 +74,7 @@ impl<D: QueryData, F: QueryFilter> QueryState<D, F> {
     ///
     /// Returns [`AliasError`] if the query writes a component and names it twice.
     pub fn try_new() -> Result<Self, AliasError> {
-        Access::try_of::<D>()?;
+        Access::try_of_data::<D>()?;
         Ok(QueryState { matches: QueryMatches::new(), query: PhantomData })
     }
 

@@ -129,7 +129,7 @@ impl fmt::Debug for TableColumns<'_> {
 }
 
 fn writes<D: QueryData>(key: TypeId) -> bool {
-    Access::of::<D>().writes_type(key)
+    Access::of_data::<D>().writes_type(key)
 }
 
 /// The table of a fetch of aligned stores, which are not a table.

@@ -28,7 +28,7 @@ impl Storage {
     #[inline(always)]
     pub(crate) fn touch_written<D: QueryData>(&self, tables: impl Fn(&Signature) -> bool) {
         if self.tracker.is_some() {
-            self.touch_access(&Access::of::<D>(), &tables);
+            self.touch_access(&Access::of_data::<D>(), &tables);
         }
     }
 
@@ -52,7 +52,7 @@ impl Storage {
     #[inline(always)]
     pub(crate) fn touch_row<D: QueryData>(&self, slot: u32, at: Location) {
         if self.tracker.is_some() {
-            self.set_dirty(&Access::of::<D>(), slot, at);
+            self.set_dirty(&Access::of_data::<D>(), slot, at);
         }
     }
 

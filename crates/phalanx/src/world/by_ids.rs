@@ -112,6 +112,6 @@ impl World {
         self.edge(bundle_id, from.table, true)?;
         // SAFETY: the entity is at `from`. The edge inserts the bundle, and `write` moves in a value of each of its components, by
         // the caller's contract.
-        unsafe { self.insert_along(entity, from, EdgeKey::Cached { bundle_id, insert: true }, write) }
+        unsafe { self.insert_along::<true>(entity, from, EdgeKey::Cached { bundle_id, insert: true }, write) }
     }
 }

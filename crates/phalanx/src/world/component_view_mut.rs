@@ -232,7 +232,7 @@ impl<C: Component> ComponentViewMut<'_, C> {
         self.world.edge(self.bundle_id, from.table, true)?;
         let edge = EdgeKey::Cached { bundle_id: self.bundle_id, insert: true };
         // SAFETY: the entity is at `from`, and the edge is one of that table that inserts the component.
-        unsafe { self.world.insert_along(entity, from, edge, |ptr| value.write(ptr))? };
+        unsafe { self.world.insert_along::<false>(entity, from, edge, |ptr| value.write(ptr))? };
         Ok(None)
     }
 
@@ -249,7 +249,7 @@ impl<C: Component> ComponentViewMut<'_, C> {
             true => unsafe { self.world.replace_along(entity, from, edge, value).map(Some) },
             false => {
                 // SAFETY: the entity is at `from`, and the edge is one of that table that inserts the component.
-                unsafe { self.world.insert_along(entity, from, edge, |ptr| value.write(ptr))? };
+                unsafe { self.world.insert_along::<true>(entity, from, edge, |ptr| value.write(ptr))? };
                 Ok(None)
             }
         }

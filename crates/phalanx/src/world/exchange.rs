@@ -61,7 +61,10 @@ impl World {
             self.make_insert_edge(bundle_id, from.table, Some(&removed))?;
         }
         // SAFETY: the entity is at `from`, and the edge is one of that table that inserts this bundle.
-        unsafe { self.insert_along(entity, from, EdgeKey::Cached { bundle_id, insert: true }, |ptr| bundle.write(ptr)) }
+        unsafe {
+            let edge = EdgeKey::Cached { bundle_id, insert: true };
+            self.insert_along::<true>(entity, from, edge, |ptr| bundle.write(ptr))
+        }
     }
 
     /// Resolves the bundle of an exchange, with some of its optional components.

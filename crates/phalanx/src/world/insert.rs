@@ -65,18 +65,25 @@ impl World {
         }
         self.edge(bundle_id, from.table, true)?;
         // SAFETY: the entity is at `from`, and the edge inserts the bundle.
-        unsafe { self.insert_along(entity, from, EdgeKey::Cached { bundle_id, insert: true }, |ptr| bundle.write(ptr)) }
+        unsafe {
+            let edge = EdgeKey::Cached { bundle_id, insert: true };
+            match const { B::REQUIRES } {
+                true => self.insert_along::<true>(entity, from, edge, |ptr| bundle.write(ptr)),
+                false => self.insert_along::<false>(entity, from, edge, |ptr| bundle.write(ptr)),
+            }
+        }
     }
 
-    /// Moves an entity along an edge that inserts components, and drops the displaced values.
+    /// Moves an entity along an edge that inserts components, and drops the displaced values. `REQUIRES` is `false` if no bundle
+    /// of the edge requires components.
     ///
     /// # Safety
     ///
-    /// - The entity is alive and at `from`, and the edge is one of that table.
+    /// - The entity is alive and at `from`, and the edge is one of that table. Without `REQUIRES`, it has no required components.
     /// - Given a row of the target without values, `write` moves values into all of its components that do not come along and are
     ///   not required ones of the edge, and into all sparse storages that get such a value. If it panics, nothing has changed.
     #[inline(always)]
-    pub(crate) unsafe fn insert_along(
+    pub(crate) unsafe fn insert_along<const REQUIRES: bool>(
         &mut self,
         entity: Entity,
         from: Location,
@@ -87,8 +94,12 @@ impl World {
         let reserved = self.storage.reserve_move(entity.index(), from, edge)?;
         let tail = self.storage.tables[edge.target as usize].len;
         let ptr = self.storage.bundle_ptr(edge.target, edge.columns.as_ptr(), tail);
-        // SAFETY: the pointer is valid for the components of the edge: first for those of the bundle, then for required ones.
-        unsafe { Required::write_with(&edge.required, edge.columns.len(), ptr, write) };
+        debug_assert!(REQUIRES || edge.required.is_empty());
+        match REQUIRES {
+            false => write(ptr),
+            // SAFETY: the pointer is valid for the components of the edge: first for those of the bundle, then for required ones.
+            true => unsafe { Required::write_with(&edge.required, edge.columns.len(), ptr, write) },
+        }
         // SAFETY: the entity is at `from`, by the caller's contract; everything is reserved, and the values are written.
         unsafe { self.storage.move_row(reserved, entity, from, edge, &mut InPlace) };
         let outcome = dispatch_catch!(self);

@@ -200,7 +200,7 @@ fn loads_that_the_world_cannot_follow_are_refused() {
     client.relations_mut::<Holds>().unlink(keeper).unwrap();
     loader.load(&registry, &mut client, &*saved(&registry, &server)).unwrap();
     assert_eq!((client.len(), client.get::<Health>(here)), (3, Ok(&Health(9))));
-    // Bytes that are no snapshot.
+    // Bytes that are not a snapshot.
     assert!(loader.load(&registry, &mut client, &b"junk"[..]).is_err());
     // A time that was undone.
     client.rollback(&before).unwrap();
