@@ -256,27 +256,17 @@ impl CommandBuffer {
         let CommandBuffer { entries, arena, resolver, done, world_id, moments, .. } = self;
         let entries = &*entries;
         let at = |position: usize| move |error: AllocError| entries[position].error(position, error.into());
-        resolver
-            .begin(end - first, report.is_some(), world.bundles.required_sparse().len() as u32)
-            .map_err(at(first))?;
+        resolver.begin(end - first, report.is_some(), world.bundles.required_sparse_count()).map_err(at(first))?;
         resolver.find_lost(world, entries, moments, *world_id).map_err(at(first))?;
         world.storage.flush().map_err(at(first))?;
         let mut position = first;
-        while position < end {
-            let entry = &entries[position];
+        while let Some(entry) = entries[..end].get(position) {
             // SAFETY: the entry and the arena are of one buffer, and the entry owns its payload.
             let resolved = unsafe {
                 let (payload, ptr) =
                     (CommandBuffer::payload(arena, entry), arena.at(entry.offset, entry.vtable.layout));
                 resolver.resolve(world, entry, payload, ptr, position)
             };
-            let required_sparse = world.bundles.required_sparse().len() as u32;
-            if resolver.required_sparse != required_sparse && !matches!(resolved, Err(StructuralError::Alloc(_))) {
-                // The first bundle that requires a sparse component: the commands before it may insert or remove the component.
-                resolver.begin(end - first, report.is_some(), required_sparse).map_err(at(first))?;
-                position = first;
-                continue;
-            }
             let step = match resolved {
                 Ok(step) => step,
                 Err(error) if report.is_none() || matches!(error, StructuralError::Alloc(_)) => {
@@ -286,6 +276,12 @@ impl CommandBuffer {
             };
             resolver.steps.push(step);
             position += 1;
+            let required_sparse = world.bundles.required_sparse_count();
+            if resolver.required_sparse != required_sparse {
+                // The first bundle that requires a sparse component: the commands before it may insert or remove the component.
+                resolver.begin(end - first, report.is_some(), required_sparse).map_err(at(first))?;
+                position = first;
+            }
         }
         let reserved = resolver.reserve(world, first).map_err(|(position, error)| at(position)(error))?;
         world.storage.begin_linked_entries();

@@ -249,7 +249,10 @@ impl<C: Component> ComponentViewMut<'_, C> {
             true => unsafe { self.world.replace_along(entity, from, edge, value).map(Some) },
             false => {
                 // SAFETY: the entity is at `from`, and the edge is one of that table that inserts the component.
-                unsafe { self.world.insert_along::<true>(entity, from, edge, |ptr| value.write(ptr))? };
+                let mut value = Some(value);
+                let mut write = |ptr| unsafe { value.take().expect("a value is written once").write(ptr) };
+                // SAFETY: the entity is at `from`, and the edge is one of that table that inserts the component.
+                unsafe { self.world.insert_along_erased(entity, from, edge, &mut write)? };
                 Ok(None)
             }
         }

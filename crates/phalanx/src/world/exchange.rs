@@ -63,7 +63,10 @@ impl World {
         // SAFETY: the entity is at `from`, and the edge is one of that table that inserts this bundle.
         unsafe {
             let edge = EdgeKey::Cached { bundle_id, insert: true };
-            self.insert_along::<true>(entity, from, edge, |ptr| bundle.write(ptr))
+            let mut bundle = Some(bundle);
+            self.insert_along_erased(entity, from, edge, &mut |ptr| {
+                bundle.take().expect("a bundle is written once").write(ptr);
+            })
         }
     }
 

@@ -68,7 +68,12 @@ impl World {
         unsafe {
             let edge = EdgeKey::Cached { bundle_id, insert: true };
             match const { B::REQUIRES } {
-                true => self.insert_along::<true>(entity, from, edge, |ptr| bundle.write(ptr)),
+                true => {
+                    let mut bundle = Some(bundle);
+                    self.insert_along_erased(entity, from, edge, &mut |ptr| {
+                        bundle.take().expect("a bundle is written once").write(ptr);
+                    })
+                }
                 false => self.insert_along::<false>(entity, from, edge, |ptr| bundle.write(ptr)),
             }
         }
@@ -107,6 +112,24 @@ impl World {
         unsafe { self.storage.drop_in_place(from.table, Some(&edge.displaced)) };
         outcome.finish(self);
         Ok(())
+    }
+
+    /// Moves an entity along an edge that inserts components, and those that they require. There is one function for all
+    /// bundles.
+    ///
+    /// # Safety
+    ///
+    /// The contract is that of [`insert_along`](World::insert_along). `write` is called at most once.
+    #[inline(never)]
+    pub(super) unsafe fn insert_along_erased(
+        &mut self,
+        entity: Entity,
+        from: Location,
+        edge: EdgeKey<'_>,
+        write: &mut dyn FnMut(BundlePtr),
+    ) -> Result<(), StructuralError> {
+        // SAFETY: the contract is the same.
+        unsafe { self.insert_along::<true>(entity, from, edge, write) }
     }
 
     /// Moves an entity along an edge that overwrites one component, and returns the old value.

@@ -141,7 +141,7 @@ fn clone_components<B: Bundle>(world: &mut World, from: Entity, to: Entity) -> R
     let edge = EdgeKey::Cached { bundle_id, insert: true };
     // SAFETY: the entity is at `at`, and the edge inserts the bundle, all of whose components are cloned. The originals do not
     // change before that: their lanes may grow, but stay where they are.
-    unsafe { world.insert_along(to, at, edge, |ptr| clone_values(&originals, ptr)) }
+    unsafe { world.insert_along_erased(to, at, edge, &mut |ptr| clone_values(&originals, ptr)) }
 }
 
 /// Returns the number of a bundle with those of its optional components that an entity has.
