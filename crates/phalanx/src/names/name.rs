@@ -30,7 +30,12 @@ use core::str::FromStr;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///
-/// A name holds its text itself. So it is [plain](Plain) data, and can be copied.
+/// A name holds its text itself. So it is [plain](Plain) data, and can be copied. It is not a component, because a bundle could give
+/// it to two siblings:
+///
+/// ```compile_fail
+/// phalanx::World::new().spawn(phalanx::Name::new("sun").unwrap());
+/// ```
 #[derive(Clone, Copy, PartialEq, Eq)]
 #[repr(C)]
 pub struct Name {
