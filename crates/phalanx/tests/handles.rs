@@ -102,7 +102,8 @@ fn a_handle_of_a_column_excludes_those_who_write_other_rows_of_it() {
 
 #[test]
 fn a_query_of_a_set_sees_the_same_changes_each_time_in_a_run() {
-    fn count(mut set: ParamSet<(Query<Entity, Changed<Health>>, Query<&mut Burning>)>) -> [usize; 3] {
+    type Changes<'w, 's> = Query<'w, 's, Entity, Changed<Health>>;
+    fn count(mut set: ParamSet<(Changes, Query<&mut Burning>)>) -> [usize; 3] {
         let first = set.p0().iter().count();
         set.p1().iter_mut().for_each(|mut burning| burning.0 += 1);
         [first, set.p0().iter().count(), set.p0().iter().count()]

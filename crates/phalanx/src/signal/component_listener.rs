@@ -33,8 +33,8 @@ use phalanx_store::Entity;
 /// let log = Arc::new(Mutex::new(Vec::new()));
 /// let seen = log.clone();
 /// world.listen().components::<(Sprite, Sound)>().added().removed().call(move |event, _, _| {
-///     let sprite = event.new::<Sprite>().or(event.old::<Sprite>()).map(|sprite| sprite.0);
-///     let sound = event.new::<Sound>().or(event.old::<Sound>()).map(|sound| sound.0);
+///     let sprite = event.new_value::<Sprite>().or(event.old_value::<Sprite>()).map(|sprite| sprite.0);
+///     let sound = event.new_value::<Sound>().or(event.old_value::<Sound>()).map(|sound| sound.0);
 ///     seen.lock().unwrap().push((event.change, sprite.or(sound).unwrap()));
 /// });
 /// let e = world.spawn(Sprite("orc"));
@@ -188,13 +188,13 @@ impl<'a> ComponentEvent<'a> {
     }
 
     /// Returns the displaced value, if the component is `C` and a value was replaced or removed.
-    pub fn old<C: Component>(&self) -> Option<Ref<'a, C>> {
+    pub fn old_value<C: Component>(&self) -> Option<Ref<'a, C>> {
         // SAFETY: the value is of `C`, because the component is. It is dropped after the listeners have run.
         if self.is::<C>() { unsafe { self.old.get::<C>() } } else { None }
     }
 
     /// Returns the inserted value, if the component is `C` and was not removed.
-    pub fn new<C: Component>(&self) -> Option<Ref<'a, C>> {
+    pub fn new_value<C: Component>(&self) -> Option<Ref<'a, C>> {
         // SAFETY: the value is of `C`, because the component is. It is not written or dropped while listeners run.
         if self.is::<C>() { unsafe { self.new.get::<C>() } } else { None }
     }

@@ -236,7 +236,10 @@ fn existing_components_come_in_the_order_of_a_query() {
     let all = world.listen().existing().component_ids(&[ids[Pooled::NUMBER], ids[Plain::NUMBER]]);
     let added = move |event: phalanx::signal::ComponentEvent<'_>, _: &World, _: &mut CommandBuffer| {
         assert_eq!(event.change, Change::Added);
-        push(&sink, format!("{:?}{:?}", event.new::<Pooled>().map(|p| p.0), event.new::<Plain>().map(|p| p.0)));
+        push(
+            &sink,
+            format!("{:?}{:?}", event.new_value::<Pooled>().map(|p| p.0), event.new_value::<Plain>().map(|p| p.0)),
+        );
     };
     all.call(added);
     assert_eq!(taken(&words), ["Some(3)None", "Some(4)None", "NoneSome(1)", "NoneSome(3)"]);

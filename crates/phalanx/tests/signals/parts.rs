@@ -104,7 +104,7 @@ macro_rules! parts {
         fn value_in(event: &ComponentEvent<'_>, part: usize, is_old: bool) -> Option<u32> {
             match part {
                 $($number => {
-                    let value = if is_old { event.old::<$name>() } else { event.new::<$name>() };
+                    let value = if is_old { event.old_value::<$name>() } else { event.new_value::<$name>() };
                     value.map(|value| $name::seen(&value))
                 })*
                 _ => unreachable!(),

@@ -23,7 +23,7 @@ fn changes_the_world(world: &mut World) {
 
 fn keeps_a_value_beyond_the_call(world: &mut World) {
     let mut kept = None;
-    world.listen().components::<Handle>().call(move |event, _, _| kept = event.old::<Handle>());
+    world.listen().components::<Handle>().call(move |event, _, _| kept = event.old_value::<Handle>());
 }
 
 fn main() {}
