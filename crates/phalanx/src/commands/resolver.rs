@@ -12,7 +12,7 @@ use super::vtable::LinkPayload;
 use crate::alloc::{try_reserve, try_reserve_map};
 use crate::change_detection::Moment;
 use crate::error::{NoSuchEntity, RowError, StructuralError};
-use crate::links::LinkStore;
+use crate::links::{LinkStore, LinkView};
 use crate::mutation::LinkPlan;
 use crate::mutation::despawn_set::{DespawnSet, LinkGraph};
 use crate::mutation::link_overlay::{LinkOverlay, PendingLinks};
@@ -259,7 +259,7 @@ impl Resolver {
     /// Returns `true` if an entity would have links.
     fn has_links(&self, world: &World, entity: Entity) -> bool {
         let links = self.links.over(&world.storage);
-        world.storage.sparse.relations().any(|(relation, _)| !links.link(relation, entity.index()).is_empty())
+        world.storage.sparse.relations().any(|(relation, _)| !links.of(relation).get(entity.index()).is_empty())
     }
 
     /// Resolves a command that links an entity, or unlinks it.
@@ -291,7 +291,7 @@ impl Resolver {
             LinkPlan::new(&links, info, source, target, place, alive)?
         };
         let LinkPlan::Before(before) = plan else { return Ok(Step::Nothing) };
-        let link = |links: &mut PendingLinks<'_>| links.link(source.index(), target.index(), before, info.is_tree());
+        let link = |links: &mut PendingLinks<'_>| links.link::<false>(source.index(), target.index(), before, info.is_tree());
         self.links.change(&world.storage, relation, link)?;
         self.entries += 2;
         let slot = source.index().max(target.index());

@@ -7,8 +7,8 @@ use crate::bundle::Bundle;
 use crate::commands::CommandBuffer;
 use crate::error::{NoSuchEntity, RelationError, StructuralError, panic_change};
 use crate::journal::Event;
-use crate::links::{LinkStore, RelationKind};
-use crate::mutation::{LinkPlan, Position};
+use crate::links::{LinkStore, RelationInfo, RelationKind};
+use crate::mutation::Position;
 use crate::query::ReadOnlyQueryData;
 use crate::signal::{ListenerId, connect_link};
 use crate::world::World;
@@ -42,7 +42,7 @@ impl<R: Relation> RelationsMut<'_, R> {
     }
 
     /// Returns the storage id of the relation, which is registered if the world does not know it.
-    #[inline]
+    #[inline(always)]
     fn register(&mut self) -> Result<u32, AllocError> {
         if let Some(storage_id) = self.storage_id {
             return Ok(storage_id);
@@ -67,7 +67,7 @@ impl<R: Relation> RelationsMut<'_, R> {
     /// On error nothing has changed.
     #[inline]
     pub fn link(&mut self, source: Entity, target: Entity) -> Result<(), RelationError> {
-        self.link_at(source, target, Position::Last)
+        self.try_link(source, target, Position::Last)
     }
 
     /// Links an entity to a target, like [`link`](RelationsMut::link), at a position among the sources of that target.
@@ -94,18 +94,19 @@ impl<R: Relation> RelationsMut<'_, R> {
     /// to the target.
     #[inline]
     pub fn link_at(&mut self, source: Entity, target: Entity, position: Position) -> Result<(), RelationError> {
+        self.try_link(source, target, position)
+    }
+
+    #[inline(always)]
+    fn try_link(&mut self, source: Entity, target: Entity, position: Position) -> Result<(), RelationError> {
         let relation = self.register()?;
         let storage = &mut self.world.storage;
         storage.flush()?;
-        for entity in [source, target] {
-            if !storage.contains(entity) {
-                return Err(NoSuchEntity { entity }.into());
-            }
+        if !(storage.contains(source) && storage.contains(target)) {
+            let entity = if storage.contains(source) { target } else { source };
+            return Err(NoSuchEntity { entity }.into());
         }
-        if let LinkPlan::Before(before) = storage.plan_link(relation, source, target, position)? {
-            let reserved = storage.reserve_link(relation, source.index(), target.index())?;
-            storage.link(reserved, relation, source, target.index(), before);
-        }
+        storage.try_link(relation, &RelationInfo::of::<R>(), source, target, position)?;
         self.world.dispatch();
         Ok(())
     }
@@ -161,7 +162,7 @@ impl<R: Relation> RelationsMut<'_, R> {
     /// # Errors
     ///
     /// Those of `spawn`, and [`StructuralError::Duplicate`].
-    #[inline]
+    #[inline(always)]
     pub fn try_spawn<B: Bundle>(&mut self, target: Entity, bundle: B) -> Result<Entity, StructuralError> {
         let relation = self.register()?;
         let storage = &mut self.world.storage;
@@ -177,7 +178,7 @@ impl<R: Relation> RelationsMut<'_, R> {
         let storage = &mut self.world.storage;
         let reserved = storage.reserve_link(relation, storage.entities.next_index(), target.index())?;
         self.world.spawn_then(bundle, 2, |storage, source| {
-            storage.link(reserved, relation, source, target.index(), None);
+            storage.link_new(reserved, relation, R::KIND == RelationKind::Tree, source, target.index());
         })
     }
 

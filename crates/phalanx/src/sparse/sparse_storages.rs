@@ -80,6 +80,12 @@ impl SparseStorages {
         self.storages.is_empty()
     }
 
+    /// Returns `true` if there are storages of components, not only of relations.
+    #[inline(always)]
+    pub(crate) fn has_components(&self) -> bool {
+        self.storages.len() > self.relations.len()
+    }
+
     /// Returns the storage id of a component, if it has a sparse storage.
     #[inline(always)]
     pub(crate) fn storage_id(&self, id: ComponentId) -> Option<u32> {

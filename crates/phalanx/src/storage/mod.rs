@@ -18,6 +18,7 @@ use crate::change_detection::{RunTicks, Tick};
 use crate::component::{ComponentId, Components};
 use crate::error::NoSuchEntity;
 use crate::journal::Journal;
+use crate::mutation::despawn_set::DespawnSet;
 use crate::rows::Rows;
 use crate::signature::Signature;
 use crate::sparse::{SparseStorages, Store};
@@ -57,6 +58,8 @@ pub(crate) struct Storage {
     pub(crate) sparse: SparseStorages,
     pub(crate) rows: Rows,
     pub(crate) journal: Journal,
+    /// The memory of the last set of entities that were despawned together. It is empty otherwise.
+    pub(crate) despawn_set: DespawnSet,
     /// The timeline that removed the dirty bits of written rows last. Without one, only lanes that are tracked have them.
     pub(crate) tracker: Option<u64>,
     /// Whether accesses are counted.
@@ -82,6 +85,7 @@ impl Storage {
             sparse: SparseStorages::new(),
             rows: Rows::default(),
             journal: Journal::default(),
+            despawn_set: DespawnSet::default(),
             tracker: None,
             counting: false,
         }
