@@ -5,10 +5,17 @@ use super::{Link, NONE, OnDespawn, RelationInfo};
 /// The depth of slots that are about to lose all their links. Nothing relies on it, so it is not kept.
 const DOOMED: u32 = u32::MAX;
 
+/// The number of records between one that is read by a walk and one that is prefetched.
+const AHEAD: u32 = 8;
+
 /// The records of one relation, by slot. The implementations say how a record is read.
 pub(crate) trait LinkView {
     /// Returns the record of a slot.
     fn get(&self, slot: u32) -> Link;
+
+    /// Hints that the record of a slot is needed soon. There may be none.
+    #[inline(always)]
+    fn prefetch(&self, _slot: u32) {}
 
     /// Returns the slot after another one among those below `root`: sources follow their target.
     fn next_below(&self, root: u32, slot: u32) -> Option<u32> {
@@ -29,8 +36,12 @@ pub(crate) trait LinkView {
     }
 
     /// Returns the first slot below `root` that has no sources, or `root`.
+    #[inline(always)]
     fn first_leaf(&self, mut slot: u32) -> u32 {
         loop {
+            // Each record leads to the next, so that waiting for memory adds up. Entities that were spawned together are often
+            // visited together.
+            self.prefetch(slot.wrapping_add(AHEAD));
             match self.get(slot).first {
                 NONE => return slot,
                 first => slot = first,

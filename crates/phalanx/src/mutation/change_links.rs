@@ -85,6 +85,7 @@ impl Storage {
     /// is unlinked from it.
     ///
     /// Both are alive, and the link makes no cycle in a tree.
+    #[inline(never)]
     pub(crate) fn link(&mut self, _: Reserved, relation: u32, source: Entity, target: u32, before: Option<u32>) {
         let mut links = self.sparse.links_mut(relation);
         let is_tree = links.is_tree();
@@ -93,21 +94,39 @@ impl Storage {
         self.record_link_change(relation, source, old, target);
     }
 
-    /// Links a slot that has no links to a target, after the other sources of that target.
+    /// Links a slot that is about to be allocated to a target, after the other sources of that target. Nothing is recorded.
     ///
-    /// Both are alive. `is_tree` is given by the caller, who knows it at compile time.
+    /// The target is alive. `is_tree` is given by the caller, who knows it at compile time.
+    ///
+    /// # Errors
+    ///
+    /// [`AllocError`] if allocation fails. Nothing has changed then.
     #[inline(always)]
-    pub(crate) fn link_new(&mut self, reserved: Reserved, relation: u32, is_tree: bool, source: Entity, target: u32) {
-        let slot = source.index();
-        if !self.journal.is_active()
-            && let Some((mut links, changes)) = self.sparse.ready_links(relation, slot.max(target))
-        {
-            links.link_new(slot, target, is_tree);
-            changes.count(&links);
-            self.restructured();
-            return;
+    pub(crate) fn try_link_new(
+        &mut self,
+        relation: u32,
+        is_tree: bool,
+        source: u32,
+        target: u32,
+    ) -> Result<(), AllocError> {
+        match self.sparse.ready_links(relation, source.max(target)) {
+            Some((mut links, changes)) => {
+                links.link_new(source, target, is_tree);
+                changes.count(&links);
+                Ok(())
+            }
+            None => self.try_link_new_slow(relation, source, target),
         }
-        self.link(reserved, relation, source, target, None);
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn try_link_new_slow(&mut self, relation: u32, source: u32, target: u32) -> Result<(), AllocError> {
+        self.reserve_link_slow(relation, source.max(target))?;
+        let mut links = self.sparse.links_mut(relation);
+        let is_tree = links.is_tree();
+        links.link_new(source, target, is_tree);
+        Ok(())
     }
 
     /// Unlinks a slot from its target. Does nothing if it has none. Capacity for a journal entry is reserved before.

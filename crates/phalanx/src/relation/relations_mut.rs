@@ -1,4 +1,5 @@
 //! [`RelationsMut`]: changes the links of a relation.
+#![allow(unsafe_code)]
 
 use super::commands::register;
 use super::{LinkOf, Linked, Relation, Relations, Unlinked};
@@ -44,9 +45,12 @@ impl<R: Relation> RelationsMut<'_, R> {
     /// Returns the storage id of the relation, which is registered if the world does not know it.
     #[inline(always)]
     fn register(&mut self) -> Result<u32, AllocError> {
-        if let Some(storage_id) = self.storage_id {
-            return Ok(storage_id);
-        }
+        self.storage_id.map_or_else(|| self.register_new(), Ok)
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn register_new(&mut self) -> Result<u32, AllocError> {
         let storage_id = register::<R>(self.world)?;
         self.storage_id = Some(storage_id);
         Ok(storage_id)
@@ -145,16 +149,10 @@ impl<R: Relation> RelationsMut<'_, R> {
     /// Panics if the bundle contains a component twice.
     #[doc(alias = "spawn_related")]
     #[doc(alias = "with_child")]
-    #[inline]
+    #[inline(always)]
     #[track_caller]
     pub fn spawn<B: Bundle>(&mut self, target: Entity, bundle: B) -> Result<Entity, RelationError> {
-        match self.try_spawn(target, bundle) {
-            Ok(source) => Ok(source),
-            Err(StructuralError::NoSuchEntity(error)) => Err(error.into()),
-            Err(StructuralError::Relation(error)) => Err(error),
-            Err(StructuralError::Alloc(error)) => Err(error.into()),
-            Err(error) => panic_change(error),
-        }
+        self.try_spawn(target, bundle).map_err(relation_error)
     }
 
     /// Spawns an entity, like [`spawn`](RelationsMut::spawn), but returns an error if the bundle contains a component twice.
@@ -164,6 +162,25 @@ impl<R: Relation> RelationsMut<'_, R> {
     /// Those of `spawn`, and [`StructuralError::Duplicate`].
     #[inline(always)]
     pub fn try_spawn<B: Bundle>(&mut self, target: Entity, bundle: B) -> Result<Entity, StructuralError> {
+        // The common case by itself: nothing is recorded, and no row or slot grows.
+        if R::KIND != RelationKind::OneToOne
+            && B::SPARSE == 0
+            && let Some(relation) = self.storage_id
+        {
+            let bundle_id = self.world.bundle_id::<B>()?;
+            let (info, storage) = (self.world.bundles.get(bundle_id), &mut self.world.storage);
+            if storage.is_ready(info.table) && storage.contains(target) {
+                let is_tree = R::KIND == RelationKind::Tree;
+                // SAFETY: the bundle was resolved in this world, and has no sparse components. The storage is ready.
+                let spawned = unsafe { storage.spawn_linked(info, bundle, relation, is_tree, target.index()) };
+                return spawned.map_err(StructuralError::from);
+            }
+        }
+        self.try_spawn_slow(target, bundle)
+    }
+
+    #[inline(never)]
+    fn try_spawn_slow<B: Bundle>(&mut self, target: Entity, bundle: B) -> Result<Entity, StructuralError> {
         let relation = self.register()?;
         let storage = &mut self.world.storage;
         storage.flush()?;
@@ -178,7 +195,7 @@ impl<R: Relation> RelationsMut<'_, R> {
         let storage = &mut self.world.storage;
         let reserved = storage.reserve_link(relation, storage.entities.next_index(), target.index())?;
         self.world.spawn_then(bundle, 2, |storage, source| {
-            storage.link_new(reserved, relation, R::KIND == RelationKind::Tree, source, target.index());
+            storage.link(reserved, relation, source, target.index(), None);
         })
     }
 
@@ -279,6 +296,23 @@ impl<R: Relation> RelationsMut<'_, R> {
         connect_link(self.world, Event::Unlinked, id, move |(source, target), world, commands| {
             listener(Unlinked { source, target }, world, commands);
         })
+    }
+}
+
+/// Returns the error of an operation that returns no others.
+///
+/// # Panics
+///
+/// Panics if the error is another one.
+#[cold]
+#[inline(never)]
+#[track_caller]
+fn relation_error(error: StructuralError) -> RelationError {
+    match error {
+        StructuralError::NoSuchEntity(error) => error.into(),
+        StructuralError::Relation(error) => error,
+        StructuralError::Alloc(error) => error.into(),
+        error => panic_change(error),
     }
 }
 

@@ -146,9 +146,11 @@ impl Dispatch {
             recording.entries = entries;
         }
         observers.listeners = listeners;
-        match observers.deferred.is_blank() {
-            true => core::mem::swap(&mut observers.deferred, &mut commands),
-            false => observers.deferred.append(&mut commands),
+        // Listeners mostly record nothing.
+        match (commands.is_blank(), observers.deferred.is_blank()) {
+            (true, _) => {}
+            (false, true) => core::mem::swap(&mut observers.deferred, &mut commands),
+            (false, false) => observers.deferred.append(&mut commands),
         }
         observers.buffer = commands;
     }

@@ -4,6 +4,7 @@
 use super::{LinearStorage, SparseStorage, SparseStorages, Store, Values};
 use crate::change_detection::{Clock, Tick, set_column_tick};
 use crate::links::{Link, LinkStore, LinkView, NONE, OnDespawn, RelationInfo};
+use crate::prefetch::prefetch;
 use core::mem::MaybeUninit;
 use core::ptr::NonNull;
 use phalanx_store::raw::Lane;
@@ -37,7 +38,11 @@ pub(crate) struct LinkRecordsMut<'a, const TRACKED: bool = true> {
     /// The number of records.
     len: &'a mut u32,
     is_tree: bool,
-    values: &'a Values,
+    /// The lane of the records.
+    lane: &'a Lane,
+    /// The lane that has their change tick.
+    ticks: &'a Lane,
+    /// The lane of the words.
     bits: &'a Lane,
 }
 
@@ -208,10 +213,7 @@ impl LinkChanges<'_> {
     #[inline(always)]
     pub(crate) fn count<const TRACKED: bool>(self, links: &LinkRecordsMut<'_, TRACKED>) {
         *self.number += 1;
-        // Records are one lane, which has the change tick.
-        if let Some(lane) = links.values.lanes().first() {
-            set_column_tick(lane, self.clock.now());
-        }
+        set_column_tick(links.ticks, self.clock.now());
     }
 }
 
@@ -263,6 +265,11 @@ impl<'a> LinkRecords<'a> {
 }
 
 impl LinkView for LinkRecords<'_> {
+    #[inline(always)]
+    fn prefetch(&self, slot: u32) {
+        prefetch(self.records.as_ptr().wrapping_add(slot as usize));
+    }
+
     #[inline(always)]
     fn get(&self, slot: u32) -> Link {
         match has(self.words, slot) {
@@ -363,19 +370,18 @@ impl<'a, const TRACKED: bool> LinkRecordsMut<'a, TRACKED> {
     /// Panics if it is not the storage of a relation.
     #[inline(always)]
     fn new(storage: &'a mut SparseStorage) -> LinkRecordsMut<'a, TRACKED> {
-        let (Store::Linear(linear), Some(relation)) = (&mut storage.store, &storage.relation) else {
-            unreachable!("the storage of a relation")
-        };
-        let is_tree = relation.is_tree();
+        let Store::Linear(linear) = &mut storage.store else { unreachable!("the storage of a relation") };
+        let Some(relation) = &storage.relation else { unreachable!("the storage of a relation") };
         let (values, (words, bits), len) = linear.parts_mut();
-        let Some(lane) = values.lanes().first() else { unreachable!("records have a size") };
-        LinkRecordsMut { words, records: lane.ptr().cast(), len, is_tree, values, bits }
+        // Records have a size, and are tracked by column.
+        let [lane, ticks] = values.lanes() else { unreachable!("a lane of records, and one for their tick") };
+        LinkRecordsMut { words, records: lane.ptr().cast(), len, is_tree: relation.is_tree(), lane, ticks, bits }
     }
 
     /// Returns `true` if dirty bits are kept.
     #[inline(always)]
     fn is_tracked(&self) -> bool {
-        self.bits.is_tracked() | self.values.lanes().first().is_some_and(Lane::is_tracked)
+        self.bits.is_tracked() | self.lane.is_tracked()
     }
 
     /// Returns `true` if the relation is a tree.
@@ -390,15 +396,24 @@ impl<'a, const TRACKED: bool> LinkRecordsMut<'a, TRACKED> {
             entities.iter().for_each(|entity| self.remove(entity.index()));
             return;
         }
-        let before = *self.len;
-        let removed = entities.iter().fold(0, |removed, entity| {
+        // Bits of one word are removed together: entities that are spawned together are often despawned together.
+        let (mut at, mut bits, mut removed) = (0, 0, 0);
+        let mut remove = |at: usize, bits: u64| {
+            if let Some(word) = self.words.get_mut(at) {
+                removed += (*word & bits).count_ones();
+                *word &= !bits;
+            }
+        };
+        for entity in entities {
             let slot = entity.index();
-            let Some(word) = self.words.get_mut(slot as usize / 64) else { return removed };
-            let bit = *word >> (slot % 64) & 1;
-            *word ^= bit << (slot % 64);
-            removed + bit as u32
-        });
-        *self.len = before - removed;
+            if slot as usize / 64 != at {
+                remove(at, bits);
+                (at, bits) = (slot as usize / 64, 0);
+            }
+            bits |= 1 << (slot % 64);
+        }
+        remove(at, bits);
+        *self.len -= removed;
     }
 
     /// Removes all records.
@@ -432,7 +447,7 @@ impl<'a, const TRACKED: bool> LinkRecordsMut<'a, TRACKED> {
     fn mark(&self, slot: u32) {
         if TRACKED && slot as usize / 64 < self.words.len() {
             // SAFETY: there is a record for each bit. The storage is borrowed exclusively.
-            unsafe { self.values.mark_dirty(slot) };
+            unsafe { self.lane.set_dirty(slot) };
         }
     }
 

@@ -47,8 +47,6 @@ pub(crate) struct SparseStorages {
     pub(super) groups: Groups,
     /// The number of times that links were written.
     pub(super) link_changes: u64,
-    /// The number of times that members of owning groups changed their position.
-    pub(super) group_changes: u64,
     /// The clock of the world. It is here because removing a value sets change ticks.
     pub(crate) clock: Clock,
 }
@@ -69,7 +67,6 @@ impl SparseStorages {
             displaced_values: Vec::new(),
             groups: Groups::new(),
             link_changes: 0,
-            group_changes: 0,
             clock: Clock::new(),
         }
     }

@@ -149,7 +149,7 @@ impl World {
         });
         let (rows, masks, signals) = (
             self.storage.rows.bytes(),
-            self.storage.sparse.overhead(),
+            self.storage.sparse.overhead() + self.storage.despawn_set.bytes(),
             self.storage.journal.bytes() + self.observers.bytes(),
         );
         Memory { entities, locations, rows, tables: tables.collect(), sparse: sparse.collect(), masks, signals }

@@ -5,6 +5,7 @@ use super::World;
 use crate::bundle::Bundle;
 use crate::bundle_info::BundleInfo;
 use crate::error::{StructuralError, infallible};
+use crate::mutation::Reserved;
 use crate::storage::Storage;
 use phalanx_store::{AllocError, Entity};
 
@@ -83,7 +84,7 @@ impl Storage {
     ///
     /// The info is that of `B` in this storage.
     #[inline(always)]
-    pub(super) unsafe fn spawn<B: Bundle>(&mut self, info: &BundleInfo, bundle: B) -> Result<Entity, AllocError> {
+    pub(crate) unsafe fn spawn<B: Bundle>(&mut self, info: &BundleInfo, bundle: B) -> Result<Entity, AllocError> {
         let reserved = self.reserve_spawn::<B>(info)?;
         let tail = self.tables[info.table as usize].len;
         // SAFETY: capacity for the row, the slot and the sparse values is reserved, and the info is that of the bundle, by the
@@ -92,6 +93,41 @@ impl Storage {
         unsafe {
             bundle.write(self.bundle_ptr(info.table, info.columns.as_ptr(), tail));
             Ok(self.spawn_row::<true>(reserved, info.table, if B::SPARSE > 0 { &info.sparse } else { &[] }))
+        }
+    }
+
+    /// Spawns an entity with the components of a bundle, and links it to a target, after the other sources of that target. Nothing
+    /// is recorded.
+    ///
+    /// `is_tree` is given by the caller, who knows it at compile time.
+    ///
+    /// # Errors
+    ///
+    /// [`AllocError`] if allocation fails. The bundle is dropped, and nothing else changes.
+    ///
+    /// # Safety
+    ///
+    /// - The info is that of `B` in this storage. The bundle has no sparse components.
+    /// - The storage [is ready](Storage::is_ready) for the table of the bundle, and the target is alive.
+    #[inline(always)]
+    pub(crate) unsafe fn spawn_linked<B: Bundle>(
+        &mut self,
+        info: &BundleInfo,
+        bundle: B,
+        relation: u32,
+        is_tree: bool,
+        target: u32,
+    ) -> Result<Entity, AllocError> {
+        let tail = self.tables[info.table as usize].len;
+        // SAFETY: the storage has capacity for the slot and the row, which is written before it is committed. If it is not committed,
+        // its values are dropped once, where they are.
+        unsafe {
+            bundle.write(self.bundle_ptr(info.table, info.columns.as_ptr(), tail));
+            if let Err(error) = self.try_link_new(relation, is_tree, self.entities.next_index(), target) {
+                self.drop_in_place(info.table, None);
+                return Err(error);
+            }
+            Ok(self.spawn_row::<false>(Reserved::new(), info.table, &[]))
         }
     }
 }
