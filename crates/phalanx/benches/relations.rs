@@ -73,17 +73,18 @@ fn spawn() -> Workload {
     Workload { name: SPAWN, ops: CHILDREN as f64, build: vec![Box::new(plain) as Build, Box::new(children)] }
 }
 
-/// The record of a hand-written tree.
+/// The record of a hand-written tree. The last three are only used if handles are checked.
 #[derive(Clone, Copy)]
+#[repr(align(32))]
 struct Hand {
     parent: u32,
     prev: u32,
     next: u32,
     first: u32,
     last: u32,
-    /// Only kept if handles are checked.
     count: u32,
     depth: u32,
+    generation: u32,
 }
 
 const NONE: u32 = u32::MAX;
@@ -91,8 +92,6 @@ const NONE: u32 = u32::MAX;
 /// A hand-written tree: intrusive lists.
 struct HandTree {
     nodes: Vec<Hand>,
-    /// The generation of each node, for handles.
-    generations: Vec<u32>,
 }
 
 /// What a handle of a hand-written tree may be refused for.
@@ -105,8 +104,9 @@ enum HandError {
 impl HandTree {
     /// Returns a tree of parents without children.
     fn new(len: usize) -> HandTree {
-        let node = Hand { parent: NONE, prev: NONE, next: NONE, first: NONE, last: NONE, count: 0, depth: 0 };
-        HandTree { nodes: vec![node; len], generations: vec![0; len] }
+        let node =
+            Hand { parent: NONE, prev: NONE, next: NONE, first: NONE, last: NONE, count: 0, depth: 0, generation: 0 };
+        HandTree { nodes: vec![node; len] }
     }
 
     /// Moves a child to a parent, without any check.
@@ -136,8 +136,9 @@ impl HandTree {
     /// Moves a child to a parent, by handles of an index and a generation, as a store that hands them out has to: neither may be
     /// dead, there is no cycle, and the number of children and the depth are known.
     fn link(&mut self, child: u64, parent: u64) -> Result<(), HandError> {
-        let is_alive =
-            |handle: u64| self.generations.get(handle as u32 as usize).is_some_and(|one| *one == (handle >> 32) as u32);
+        let is_alive = |handle: u64| {
+            self.nodes.get(handle as u32 as usize).is_some_and(|node| node.generation == (handle >> 32) as u32)
+        };
         if !is_alive(child) || !is_alive(parent) {
             return Err(HandError::Dead);
         }
@@ -223,7 +224,11 @@ fn reparent() -> Workload {
             (ns, if digest { children.iter().map(sum).fold(0, u64::wrapping_add) } else { 0 })
         })
     };
-    Workload { name: REPARENT, ops: CHILDREN as f64, build: vec![Box::new(bare) as Build, Box::new(by_hand), Box::new(ours)] }
+    Workload {
+        name: REPARENT,
+        ops: CHILDREN as f64,
+        build: vec![Box::new(bare) as Build, Box::new(by_hand), Box::new(ours)],
+    }
 }
 
 fn despawn_one() -> Workload {

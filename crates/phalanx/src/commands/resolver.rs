@@ -347,7 +347,8 @@ impl Resolver {
             LinkPlan::new(&links, info, source, target, place, alive)?
         };
         let LinkPlan::Before(before) = plan else { return Ok(Step::Nothing) };
-        let link = |links: &mut PendingLinks<'_>| links.link::<false>(source.index(), target.index(), before, info.is_tree());
+        let link =
+            |links: &mut PendingLinks<'_>| links.link::<false>(source.index(), target.index(), before, info.is_tree());
         let related = self.related_mut()?;
         related.links.change(&world.storage, relation, link)?;
         related.try_count(relation, source.index().max(target.index()), position)?;

@@ -173,20 +173,37 @@ impl Storage {
         }
     }
 
-    /// Removes the links of a slot that has no sources. Nothing is recorded.
+    /// Removes the links of a slot, if it has no sources. Returns `false` if it has, and nothing has changed then. Nothing is
+    /// recorded.
     #[inline(always)]
-    pub(crate) fn cut_leaf(&mut self, slot: u32) {
-        for at in 0..self.sparse.relation_count() {
+    pub(crate) fn try_cut_leaf(&mut self, slot: u32) -> bool {
+        let count = self.sparse.relation_count();
+        // All but the last are asked first. The last is asked when its records are found for writing.
+        let has_sources = |at| self.sparse.links(Some(self.sparse.relation_id(at))).get(slot).first != NONE;
+        if (1..count).map(|at| at - 1).any(has_sources) {
+            return false;
+        }
+        for at in (0..count).rev() {
             let relation = self.sparse.relation_id(at);
             // The common case by itself: no dirty bits are kept.
             if let Some((mut links, changes)) = self.sparse.ready_links(relation, slot) {
+                if links.get(slot).first != NONE {
+                    return false;
+                }
                 if links.unlink_leaf(slot) != NONE {
                     changes.count(&links);
                 }
-            } else if self.sparse.links(Some(relation)).get(slot).target != NONE {
+                continue;
+            }
+            let link = self.sparse.links(Some(relation)).get(slot);
+            if link.first != NONE {
+                return false;
+            }
+            if link.target != NONE {
                 self.sparse.links_mut(relation).unlink(slot);
             }
         }
+        true
     }
 
     /// Records that a slot has another target, if it has.

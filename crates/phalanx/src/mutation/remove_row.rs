@@ -22,7 +22,7 @@ impl Storage {
     /// - The token is of a reservation for this commit, and no other commit has used the capacity since.
     #[inline(always)]
     pub(crate) unsafe fn remove_row<D: Displaced>(&mut self, _: Reserved, slot: Entity, at: Location, out: &mut D) {
-        let shows = !D::MOVED_OUT && self.journal.is_active();
+        let shows = !D::MOVED_OUT && !D::UNRECORDED && self.journal.is_active();
         let name = if shows { self.row_name(slot) } else { RowName::main(slot) };
         if slot.is_row() {
             self.forget_row(slot.index());

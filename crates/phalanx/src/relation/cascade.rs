@@ -303,13 +303,15 @@ where
     }
 }
 
-/// Returns a bit for each node of a range: whether its `L` has changed since the last run. The range has 64 nodes at most. Nothing
-/// else runs meanwhile, so that this is one loop over ticks.
+/// Returns a bit for each node of a range: whether its `L` has changed since the last run. The range has 1 to 64 nodes. Nothing else
+/// runs meanwhile, so that this is one loop over ticks.
 #[inline(always)]
 fn changed_nodes<L: Component, G: Component>(rows: &Rows<L, G>, ticks: RunTicks, nodes: Range<usize>) -> u64
 where
     L::Layout: TracksChanges<L>,
 {
+    let Some(since) = ticks.since else { return u64::MAX >> (64 - nodes.len()) };
+    let ticks = RunTicks { since: Some(since), ..ticks };
     let is_changed = |node: usize| {
         // SAFETY: the lanes are those of `L`, and the row is in use.
         rows.get(node).is_some_and(|found| unsafe {

@@ -240,12 +240,12 @@ impl CascadePlan {
         let parent = |plan: &CascadePlan, node: usize| plan.entities.get(plan.parents[node] as usize).copied();
         let is_dirty = |node: usize, entity: &Entity| {
             let before = nodes.get(entity.index() as usize).map_or(NONE, |node| *node) as usize;
-            let is_known =
-                old.entities.get(before) == Some(entity) && old.dirty[before / 64] & 1 << (before % 64) == 0;
+            let is_known = old.entities.get(before) == Some(entity) && old.dirty[before / 64] & 1 << (before % 64) == 0;
             !is_known || parent(old, before) != parent(self, node)
         };
         dirty.extend(self.entities.chunks(64).enumerate().map(|(at, entities)| {
-            let bits = entities.iter().enumerate().map(|(bit, entity)| u64::from(is_dirty(at * 64 + bit, entity)) << bit);
+            let bits =
+                entities.iter().enumerate().map(|(bit, entity)| u64::from(is_dirty(at * 64 + bit, entity)) << bit);
             bits.fold(0, |word, bit| word | bit)
         }));
         self.dirty = dirty;

@@ -27,12 +27,7 @@ impl RelationInfo {
     /// Returns the properties of a relation.
     #[inline(always)]
     pub(super) const fn of<R: Relation>() -> RelationInfo {
-        RelationInfo {
-            name: core::any::type_name::<R>,
-            kind: R::KIND,
-            on_despawn: R::ON_DESPAWN,
-            clones: R::CLONES,
-        }
+        RelationInfo { name: core::any::type_name::<R>, kind: R::KIND, on_despawn: R::ON_DESPAWN, clones: R::CLONES }
     }
 }
 

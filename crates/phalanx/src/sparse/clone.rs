@@ -113,6 +113,7 @@ impl SparseStorages {
         copy.by_bit = try_clone_slice(&self.by_bit)?;
         copy.linear = try_clone_slice(&self.linear)?;
         copy.relations = try_clone_slice(&self.relations)?;
+        copy.has_components = self.has_components;
         copy.storages = try_vec(self.storages.len())?;
         copy.order = try_clone_slice(&self.order)?;
         copy.insert_ptrs = try_vec(self.storages.len())?;

@@ -87,7 +87,7 @@ impl SparseStorages {
 
     /// Returns `true` if a slot has links.
     pub(crate) fn has_links(&self, slot: u32) -> bool {
-        self.link_ends(slot) != (false, false)
+        self.relations.iter().any(|storage_id| self.get(*storage_id).row(slot).is_some())
     }
 
     /// Returns the records of the relation with a storage id. Without one there are none.
@@ -150,16 +150,6 @@ impl SparseStorages {
             Store::Linear(linear) => linear.covers(slot),
             Store::Pool(_) => false,
         }
-    }
-
-    /// Returns the links of a slot in all relations: whether it has sources, and whether it has a target.
-    #[inline]
-    pub(crate) fn link_ends(&self, slot: u32) -> (bool, bool) {
-        let ends = |(sources, target): (bool, bool), storage_id: &u32| {
-            let link = self.links(Some(*storage_id)).get(slot);
-            (sources | (link.first != NONE), target | (link.target != NONE))
-        };
-        self.relations.iter().fold((false, false), ends)
     }
 
     /// Returns a copy of the storage of a relation without links of slots that are not kept, and the number of those that lead
@@ -342,7 +332,9 @@ impl<const TRACKED: bool> LinkStore for LinkRecordsMut<'_, TRACKED> {
     /// Panics if no capacity is reserved for the record.
     #[inline(always)]
     fn insert(&mut self, slot: u32, link: Link) {
-        let Some(word) = self.words.get_mut(slot as usize / 64) else { panic!("the capacity for a record is reserved") };
+        let Some(word) = self.words.get_mut(slot as usize / 64) else {
+            panic!("the capacity for a record is reserved")
+        };
         debug_assert!(*word & 1 << (slot % 64) == 0);
         *word |= 1 << (slot % 64);
         *self.len += 1;

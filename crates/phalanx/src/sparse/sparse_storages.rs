@@ -36,6 +36,8 @@ pub(crate) struct SparseStorages {
     pub(super) linear: Vec<u32>,
     /// The storage ids of relations, in the canonical order.
     pub(super) relations: Vec<u32>,
+    /// Whether there are storages of components, not only of relations.
+    pub(super) has_components: bool,
     pub(super) masks: Masks,
     /// The first word of the mask that was despawned last: a guess which sparse sets the next despawn reads.
     pub(super) last_despawned: u64,
@@ -61,6 +63,7 @@ impl SparseStorages {
             by_bit: Vec::new(),
             linear: Vec::new(),
             relations: Vec::new(),
+            has_components: false,
             masks: Masks::new(),
             last_despawned: 0,
             insert_ptrs: Vec::new(),
@@ -80,7 +83,7 @@ impl SparseStorages {
     /// Returns `true` if there are storages of components, not only of relations.
     #[inline(always)]
     pub(crate) fn has_components(&self) -> bool {
-        self.storages.len() > self.relations.len()
+        self.has_components
     }
 
     /// Returns the storage id of a component, if it has a sparse storage.
@@ -233,6 +236,7 @@ impl SparseStorages {
             self.by_type[cache_slot(&key) % TYPES] = (key, storage_id);
         }
         self.storages.push(storage);
+        self.has_components |= !is_relation;
         let is_before = |other: &u32| components.rank(self.get(*other).id) < components.rank(id);
         let at = self.order.partition_point(is_before);
         self.order.insert(at, storage_id);
@@ -298,6 +302,9 @@ impl SparseStorages {
         }
         if self.linear.len() + self.relations.len() + self.by_bit.len() != self.storages.len() {
             return Err("sparse sets, linear storages or relations miscounted");
+        }
+        if self.has_components != (self.relations.len() < self.storages.len()) {
+            return Err("sparse storages that do not know whether they are of components");
         }
         if self.masks.count() != present {
             return Err("a mask with a sparse set that lacks its slot");

@@ -5,7 +5,7 @@ use super::{Location, RowId, World};
 use crate::alloc::{try_vec, unwrap_alloc};
 use crate::error::{NoSuchEntity, RelationError, RowError, StructuralError, infallible, panic_change, require_alive};
 use crate::mutation::despawn_set::DespawnSet;
-use crate::mutation::{InPlace, RemovedRows, Reserved};
+use crate::mutation::{InPlace, RemovedRows, Reserved, Unrecorded};
 use crate::rows::Row;
 use crate::signal::dispatch_catch;
 use phalanx_store::Entity;
@@ -55,27 +55,25 @@ impl World {
         // SAFETY: the entity is there and has no extra rows. The capacity for the sparse values of one slot is always
         // reserved. The values that need a drop are left in place, and dropped once.
         unsafe {
-            self.storage.remove_row(Reserved::new(), entity, at, &mut InPlace);
+            self.storage.remove_row(Reserved::new(), entity, at, &mut Unrecorded);
             self.storage.drop_in_place(at.table, None);
         }
         Ok(())
     }
 
     /// Despawns an entity of a world with extra rows, links, listeners or collectors.
+    #[cold]
     #[inline(never)]
     fn despawn_special(&mut self, entity: Entity, at: Location) -> Result<(), StructuralError> {
         let storage = &mut self.storage;
-        let (has_sources, has_target) = storage.sparse.link_ends(entity.index());
-        if has_sources || storage.rows.owns(entity.index()) || storage.journal.is_active() {
+        let is_special = storage.rows.owns(entity.index()) || storage.journal.is_active();
+        if is_special || !storage.try_cut_leaf(entity.index()) {
             return self.despawn_all(&[entity], Despawns::One).map(|_| ());
-        }
-        if has_target {
-            storage.cut_leaf(entity.index());
         }
         // SAFETY: the entity is there and has neither extra rows nor links. The capacity for the sparse values of one slot is
         // always reserved. The values that need a drop are left in place, and dropped once.
         unsafe {
-            storage.remove_row(Reserved::new(), entity, at, &mut InPlace);
+            storage.remove_row(Reserved::new(), entity, at, &mut Unrecorded);
             storage.drop_in_place(at.table, None);
         }
         Ok(())
