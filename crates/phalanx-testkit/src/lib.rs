@@ -13,6 +13,7 @@
 //! | [`Liar`], [`Fickle`] | iterators and conversions that give wrong answers |
 //! | [`Rng`] | a seeded random number generator |
 //! | [`mod@bench`] | interleaved sampling for benchmarks |
+//! | [`instructions`] | instructions of workloads, counted by callgrind |
 //!
 //! ```
 //! use phalanx_testkit::{PanicSweep, Site};
@@ -43,6 +44,7 @@ pub mod bench;
 mod child;
 mod dial;
 mod fickle;
+pub mod instructions;
 mod liar;
 mod meter;
 mod panics;

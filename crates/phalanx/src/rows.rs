@@ -262,6 +262,12 @@ impl Rows {
         Ok(Rows { by_name, first, owners: try_clone_slice(&self.owners)?, bare: self.bare })
     }
 
+    /// Returns the number of words that say which entities have extra rows. It is zero if none ever had one.
+    #[inline(always)]
+    pub(crate) fn owner_words(&self) -> usize {
+        self.owners.len()
+    }
+
     /// Returns `true` if the entity at this index has extra rows.
     #[inline(always)]
     pub(crate) fn owns(&self, index: u32) -> bool {

@@ -159,6 +159,62 @@ macro_rules! layouts {
                 assert_ne!(written, 0);
             }
 
+            /// Returns how many of the entities are in a list, or below one that is.
+            fn below(world: &World, all: &[Entity], changed: &[Entity]) -> usize {
+                let tree = world.relations::<ChildOf>();
+                let is_below = |entity: &Entity| {
+                    changed.contains(entity) || tree.ancestors(*entity).any(|above| changed.contains(&above))
+                };
+                all.iter().filter(|entity| is_below(entity)).count()
+            }
+
+            #[test]
+            fn of_many_nodes_only_those_below_changes_are_visited() {
+                for seed in 0..12 {
+                    let mut random = Random::new(seed);
+                    let mut world = World::new();
+                    let setup = |$world: &mut World| $group;
+                    setup(&mut world);
+                    let mut all: Vec<Entity> = Vec::new();
+                    for n in 0..500 {
+                        let bundle = (Local(n), Global(0));
+                        // Parents in order, or anywhere.
+                        let parent = match seed % 3 {
+                            0 => n / 4,
+                            1 => random.below(n.max(1)),
+                            _ => n.saturating_sub(1 + random.below(3)),
+                        };
+                        all.push(match n < 3 {
+                            true => world.spawn(bundle),
+                            false => world.entity_mut(all[parent as usize]).unwrap().spawn_child(bundle),
+                        });
+                    }
+                    let mut cascade = Cascade::<ChildOf, Local, Global>::new();
+                    assert_eq!(cascade.propagate_changed(&mut world, compute), 500);
+                    check(&world);
+                    for round in 0..30 {
+                        let pick = |random: &mut Random| all[random.below(500) as usize];
+                        let mut changed: Vec<Entity> = (0..random.below(4)).map(|_| pick(&mut random)).collect();
+                        for entity in &changed {
+                            #[allow(unused_mut)]
+                            let mut local = world.get_mut::<Local>(*entity).unwrap();
+                            local.0 += 1;
+                        }
+                        let (child, parent) = (pick(&mut random), pick(&mut random));
+                        let before = world.relations::<ChildOf>().parent(child);
+                        if round % 2 == 0 && world.relations_mut::<ChildOf>().link(child, parent).is_ok() {
+                            changed.extend((before != Some(parent)).then_some(child));
+                        }
+                        let count = cascade.propagate_changed(&mut world, compute);
+                        check(&world);
+                        // All values of a column count as changed.
+                        if $track == "row" {
+                            assert_eq!(count, below(&world, &all, &changed), "seed {seed}, round {round}");
+                        }
+                    }
+                }
+            }
+
             fn step(world: &mut World, entities: &mut Vec<Entity>, random: &mut Random) {
                 entities.retain(|entity| world.contains(*entity));
                 let pick = |random: &mut Random| entities[random.below(entities.len() as u64) as usize];

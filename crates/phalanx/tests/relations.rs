@@ -203,3 +203,49 @@ fn an_entity_that_loses_its_components_keeps_its_name_and_its_links() {
     world.validate().unwrap();
     assert_eq!(world.find("fleet/ship"), Some(ship));
 }
+
+#[test]
+fn each_change_of_a_link_sets_the_tick() {
+    for is_captured in [false, true] {
+        let mut world = World::new();
+        let [root, child, other] = [0, 1, 2].map(|n| world.spawn(Tag(n)));
+        world.relations_mut::<ChildOf>().link(child, root).unwrap();
+        let mut timeline = phalanx::timeline::Timeline::new(2);
+        if is_captured {
+            timeline.capture(&mut world).unwrap();
+        }
+        let mut is_changed = |change: &dyn Fn(&mut World)| {
+            world.clear_trackers();
+            let before = world.relations::<ChildOf>().last_changed();
+            change(&mut world);
+            world.validate().unwrap();
+            world.relations::<ChildOf>().last_changed() != before
+        };
+        let link = |world: &mut World, source, target| world.relations_mut::<ChildOf>().link(source, target).unwrap();
+        assert!(is_changed(&|world| link(world, other, child)));
+        assert!(!is_changed(&|world| link(world, other, child)));
+        assert!(is_changed(&|world| _ = world.relations_mut::<ChildOf>().spawn(other, Tag(3)).unwrap()));
+        assert!(!is_changed(&|world| _ = world.spawn(Tag(4))));
+        // With what is below it.
+        assert!(is_changed(&|world| link(world, other, root)));
+        assert!(is_changed(&|world| _ = world.relations_mut::<ChildOf>().unlink(other).unwrap()));
+        assert!(is_changed(&|world| link(world, other, root)));
+        assert!(is_changed(&|world| world.despawn(child).unwrap()));
+        assert!(is_changed(&|world| world.despawn(other).unwrap()));
+        assert!(!is_changed(&|world| world.despawn(root).unwrap()));
+    }
+}
+
+#[test]
+fn a_child_of_a_reserved_entity_is_spawned() {
+    let mut world = World::new();
+    let root = world.spawn_empty();
+    world.relations_mut::<ChildOf>().spawn(root, Tag(1)).unwrap();
+    let reserved = world.reserve_entity();
+    let child = world.relations_mut::<ChildOf>().spawn(reserved, Tag(2)).unwrap();
+    assert_eq!(world.relations::<ChildOf>().parent(child), Some(reserved));
+    world.despawn(reserved).unwrap();
+    assert!(world.relations_mut::<ChildOf>().spawn(reserved, Tag(3)).is_err());
+    world.validate().unwrap();
+    assert_eq!(world.len(), 2);
+}

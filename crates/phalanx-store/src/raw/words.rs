@@ -76,6 +76,14 @@ impl Words {
         unsafe { self.lane.slice_mut(self.len()) }
     }
 
+    /// Returns the words for writing, and their lane, in which the caller sets the dirty bits.
+    #[inline(always)]
+    pub const fn parts_mut(&mut self) -> (&mut [u64], &Lane) {
+        let (words, len) = (self.lane.ptr(), self.len());
+        // SAFETY: as many words are initialised. They are not part of the lane's header, and the list is borrowed exclusively.
+        (unsafe { core::slice::from_raw_parts_mut(words, len as usize) }, self.lane.lane())
+    }
+
     /// Returns a bit, or `false` if there is no word for it.
     #[inline(always)]
     pub const fn has(&self, bit: u32) -> bool {

@@ -285,6 +285,7 @@ impl CommandBuffer {
         }
         let reserved = resolver.reserve(world, first).map_err(|(position, error)| at(position)(error))?;
         world.storage.begin_linked_entries();
+        let despawned = resolver.related.as_deref().map_or(&[][..], |related| &related.despawned);
         let mut ending = DropStash::new(&mut resolver.stash);
         for (entry, step) in entries[first..end].iter().zip(&resolver.steps) {
             // Splitting a bundle may be user code. If it panics, displaced values and the remaining commands are dropped.
@@ -295,7 +296,7 @@ impl CommandBuffer {
             // reserved, and its steps are committed in order.
             unsafe {
                 let payload = arena.at(entry.offset, entry.vtable.layout);
-                step.commit(world, entry, (key, &resolver.despawned), payload, (reserved, ending.stash()));
+                step.commit(world, entry, (key, despawned), payload, (reserved, ending.stash()));
             }
         }
         world.storage.link_entries();

@@ -6,8 +6,7 @@ use super::resolver::{Resolver, TargetRow};
 use super::step::Step;
 use crate::alloc::{try_box, try_reserve_map};
 use crate::error::{RelationError, StructuralError};
-use crate::links::NONE;
-use crate::mutation::despawn_set::LinkGraph;
+use crate::links::{LinkView, NONE};
 use crate::names::{Name, NameKey};
 use crate::seeded::NumberMap;
 use crate::world::World;
@@ -122,8 +121,9 @@ impl Resolver {
 
     /// Returns the slot of the parent that a slot would have, or [`NONE`].
     fn pending_parent(&self, world: &World, slot: u32) -> u32 {
-        let links = self.links.over(&world.storage);
-        world.storage.sparse.tree_of_names().map_or(NONE, |relation| links.link(relation, slot).target)
+        let Some(related) = &self.related else { return world.storage.parent_at(slot) };
+        let links = |relation| related.links.of(&world.storage, relation);
+        world.storage.sparse.tree_of_names().map_or(NONE, |relation| links(relation).get(slot).target)
     }
 
     /// Returns the overlay of names, which is created if there is none.

@@ -27,7 +27,7 @@ impl Resolver {
         }
         // Values may move even if this fails.
         world.storage.restructured();
-        for &(relation, slot, position) in &self.linked {
+        for &(relation, slot, position) in self.linked() {
             world.storage.sparse.try_reserve_link(relation, slot).map_err(at(position))?;
         }
         world.storage.sparse.try_reserve_all(&self.sparse_inserts).map_err(at(first))?;

@@ -14,7 +14,7 @@ use super::vtable::{LinkPayload, Payload};
 use crate::alloc::{try_box, try_reserve, try_reserve_map};
 use crate::change_detection::Moment;
 use crate::error::{NoSuchEntity, RowError, StructuralError};
-use crate::links::{LinkStore, NONE};
+use crate::links::{LinkStore, LinkView, NONE};
 use crate::mutation::LinkPlan;
 use crate::mutation::despawn_set::{DespawnSet, LinkGraph};
 use crate::mutation::link_overlay::{LinkOverlay, PendingLinks};
@@ -58,6 +58,41 @@ pub(super) struct RowDemand {
     pub(super) position: usize,
 }
 
+/// The part of a resolver for commands about links, and about entities with links.
+#[derive(Debug, Default)]
+pub(super) struct RelatedCommands {
+    pub(super) links: LinkOverlay,
+    /// The highest slot that each relation links, by storage id, and the command that does.
+    linked: Vec<(u32, u32, usize)>,
+    despawn_set: DespawnSet,
+    /// The entities that despawns of related entities remove.
+    pub(super) despawned: Vec<Entity>,
+}
+
+impl RelatedCommands {
+    /// Returns the bytes held from the allocator.
+    fn bytes(&self) -> usize {
+        size_of::<RelatedCommands>()
+            + self.links.bytes()
+            + self.linked.capacity() * size_of::<(u32, u32, usize)>()
+            + self.despawn_set.bytes()
+            + self.despawned.capacity() * size_of::<Entity>()
+    }
+
+    /// Counts that a relation links a slot.
+    fn try_count(&mut self, relation: u32, slot: u32, position: usize) -> Result<(), AllocError> {
+        match self.linked.iter_mut().find(|(other, ..)| *other == relation) {
+            Some((_, highest, at)) if *highest < slot => (*highest, *at) = (slot, position),
+            Some(_) => {}
+            None => {
+                try_reserve(&mut self.linked, 1)?;
+                self.linked.push((relation, slot, position));
+            }
+        }
+        Ok(())
+    }
+}
+
 /// Resolves the commands of a segment. A buffer keeps its memory for the next application.
 #[derive(Debug, Default)]
 pub(super) struct Resolver {
@@ -71,16 +106,12 @@ pub(super) struct Resolver {
     sparse: Option<Box<SparseOverlay>>,
     /// The number of sparse components that bundles were known to require when the segment began.
     pub(super) required_sparse: u32,
-    pub(super) links: LinkOverlay,
+    /// What commands about links need. `None` until there is one, so that buffers are small: each dispatch moves one.
+    pub(super) related: Option<Box<RelatedCommands>>,
     /// `None` while no command is about an entity with a name.
     pub(super) names: Option<Box<NameOverlay>>,
     /// The greatest number of names that are added.
     pub(super) named: usize,
-    /// The highest slot that each relation links, by storage id, and the command that does.
-    pub(super) linked: Vec<(u32, u32, usize)>,
-    despawn_set: DespawnSet,
-    /// The entities that despawns of related entities remove.
-    pub(super) despawned: Vec<Entity>,
     /// The slots and tables of the extra rows of one entity.
     extra: Vec<(Entity, u32)>,
     pub(super) demands: Vec<RowDemand>,
@@ -112,11 +143,8 @@ impl Resolver {
             + self.overlay.capacity() * size_of::<(u32, PendingLocation)>()
             + self.rows.bytes()
             + self.sparse.as_ref().map_or(0, |sparse| sparse.capacity() * size_of::<((u32, u32), (u32, bool))>())
-            + self.links.bytes()
+            + self.related.as_deref().map_or(0, RelatedCommands::bytes)
             + self.names.as_ref().map_or(0, |names| names.bytes())
-            + self.linked.capacity() * size_of::<(u32, u32, usize)>()
-            + self.despawn_set.bytes()
-            + self.despawned.capacity() * size_of::<Entity>()
             + self.extra.capacity() * size_of::<(Entity, u32)>()
             + self.demands.capacity() * size_of::<RowDemand>()
             + self.sparse_inserts.bytes()
@@ -132,7 +160,9 @@ impl Resolver {
             sparse.clear();
         }
         self.rows.start();
-        self.links.start();
+        if let Some(related) = &mut self.related {
+            related.links.start();
+        }
         if let Some(names) = &mut self.names {
             names.start();
         }
@@ -152,9 +182,11 @@ impl Resolver {
         self.steps.clear();
         self.demands.clear();
         self.rows.begin(self.segment);
-        self.links.begin(self.segment);
-        self.linked.clear();
-        self.despawned.clear();
+        if let Some(related) = &mut self.related {
+            related.links.begin(self.segment);
+            related.linked.clear();
+            related.despawned.clear();
+        }
         self.sparse_inserts.clear();
         self.predictor.begin();
         (self.slots, self.extra_rows, self.entries, self.named) = (0, 0, 0, 0);
@@ -282,28 +314,49 @@ impl Resolver {
 
     /// Resolves the despawn of an entity with links.
     fn despawn_related(&mut self, world: &World, root: Entity, position: usize) -> Result<Step, StructuralError> {
-        self.despawn_set.clear();
-        self.despawn_set.try_add(&world.storage, &self.links.over(&world.storage), root, true)?;
-        let (first, count) = (self.despawned.len(), self.despawn_set.entities().len());
-        try_reserve(&mut self.despawned, count)?;
+        let RelatedCommands { links, despawn_set, despawned, .. } = self.related_mut()?;
+        despawn_set.clear();
+        despawn_set.try_add(&world.storage, &links.over(&world.storage), root, true)?;
+        let (first, count) = (despawned.len(), despawn_set.entities().len());
+        try_reserve(despawned, count)?;
+        despawned.extend(despawn_set.entities());
+        links.try_doom(&world.storage, despawn_set.entities())?;
         // The commands after this one still need an entry each.
         let rest = self.steps.capacity() - self.steps.len();
         try_reserve_map(&mut self.overlay, count + rest)?;
-        self.despawned.extend(self.despawn_set.entities());
-        self.links.try_doom(&world.storage, self.despawn_set.entities())?;
         for at in first..first + count {
-            let entity = self.despawned[at];
-            self.entries += self.links.try_cut(&world.storage, entity.index())?;
+            let RelatedCommands { links, despawned, .. } = self.related_mut()?;
+            let entity = despawned[at];
+            self.entries += links.try_cut(&world.storage, entity.index())?;
             let table = self.find(world, entity)?;
             self.despawn(world, entity, table, position)?;
         }
         Ok(Step::DespawnAll { first, count })
     }
 
+    /// Returns what commands about links need.
+    fn related_mut(&mut self) -> Result<&mut RelatedCommands, AllocError> {
+        let related = match self.related.take() {
+            Some(related) => related,
+            None => {
+                let mut related = try_box(RelatedCommands::default())?;
+                related.links.begin(self.segment);
+                related
+            }
+        };
+        Ok(self.related.insert(related))
+    }
+
+    /// Returns the highest slot that each relation links, by storage id, and the command that does.
+    pub(super) fn linked(&self) -> &[(u32, u32, usize)] {
+        self.related.as_deref().map_or(&[], |related| &related.linked)
+    }
+
     /// Returns `true` if an entity would have links.
     fn has_links(&self, world: &World, entity: Entity) -> bool {
-        let links = self.links.over(&world.storage);
-        world.storage.sparse.relations().any(|(relation, _)| !links.link(relation, entity.index()).is_empty())
+        let Some(related) = &self.related else { return world.storage.sparse.has_links(entity.index()) };
+        let links = related.links.over(&world.storage);
+        world.storage.sparse.relations().any(|(relation, _)| !links.of(relation).get(entity.index()).is_empty())
     }
 
     /// Resolves a command that links an entity, or unlinks it.
@@ -319,10 +372,12 @@ impl Resolver {
         let relation = id(world)? as u32;
         self.find(world, source)?;
         let Payload::Link(LinkPayload { target, position: place }) = payload else {
-            if self.links.over(&world.storage).link(relation, source.index()).target != NONE {
+            let links = &mut self.related_mut()?.links;
+            if links.of(&world.storage, relation).get(source.index()).target != NONE {
                 self.move_name(world, relation, source, NONE)?;
             }
-            self.links.change(&world.storage, relation, |links| links.unlink(source.index()))?;
+            let links = &mut self.related_mut()?.links;
+            links.change(&world.storage, relation, |links| links.unlink(source.index()))?;
             self.entries += 1;
             return Ok(Step::Unlink { relation });
         };
@@ -333,25 +388,21 @@ impl Resolver {
         let Some(info) = &world.storage.sparse.get(relation).relation else {
             unreachable!("the storage of a relation")
         };
+        self.related_mut()?;
         let plan = {
             let alive = |slot| world.storage.slot(slot).filter(|entity| self.find(world, *entity).is_ok());
-            let links = self.links.of(&world.storage, relation);
+            let Some(related) = &self.related else { unreachable!("made above") };
+            let links = related.links.of(&world.storage, relation);
             LinkPlan::new(&links, info, source, target, place, alive)?
         };
         let LinkPlan::Before(before) = plan else { return Ok(Step::Nothing) };
         self.move_name(world, relation, source, target.index())?;
-        let link = |links: &mut PendingLinks<'_>| links.link(source.index(), target.index(), before, info.is_tree());
-        self.links.change(&world.storage, relation, link)?;
+        let link =
+            |links: &mut PendingLinks<'_>| links.link::<false>(source.index(), target.index(), before, info.is_tree());
+        let related = self.related_mut()?;
+        related.links.change(&world.storage, relation, link)?;
+        related.try_count(relation, source.index().max(target.index()), position)?;
         self.entries += 2;
-        let slot = source.index().max(target.index());
-        match self.linked.iter_mut().find(|(other, ..)| *other == relation) {
-            Some((_, highest, at)) if *highest < slot => (*highest, *at) = (slot, position),
-            Some(_) => {}
-            None => {
-                try_reserve(&mut self.linked, 1)?;
-                self.linked.push((relation, slot, position));
-            }
-        }
         Ok(Step::Link { relation, target: target.index(), before })
     }
 

@@ -5,10 +5,17 @@ use super::{Link, NONE, OnDespawn, RelationInfo};
 /// The depth of slots that are about to lose all their links. Nothing relies on it, so it is not kept.
 const DOOMED: u32 = u32::MAX;
 
+/// The number of records between one that is read by a walk and one that is prefetched.
+const AHEAD: u32 = 8;
+
 /// The records of one relation, by slot. The implementations say how a record is read.
 pub(crate) trait LinkView {
     /// Returns the record of a slot.
     fn get(&self, slot: u32) -> Link;
+
+    /// Hints that the record of a slot is needed soon. There may be none.
+    #[inline(always)]
+    fn prefetch(&self, _slot: u32) {}
 
     /// Returns the slot after another one among those below `root`: sources follow their target.
     fn next_below(&self, root: u32, slot: u32) -> Option<u32> {
@@ -29,8 +36,12 @@ pub(crate) trait LinkView {
     }
 
     /// Returns the first slot below `root` that has no sources, or `root`.
+    #[inline(always)]
     fn first_leaf(&self, mut slot: u32) -> u32 {
         loop {
+            // Each record leads to the next, so that waiting for memory adds up. Entities that were spawned together are often
+            // visited together.
+            self.prefetch(slot.wrapping_add(AHEAD));
             match self.get(slot).first {
                 NONE => return slot,
                 first => slot = first,
@@ -57,13 +68,38 @@ pub(crate) trait LinkStore: LinkView {
     /// before.
     fn update<T>(&mut self, slot: u32, change: impl FnOnce(&mut Link) -> T) -> T;
 
+    /// Changes the record of a slot, which is not empty then. It is added if there is none. Capacity for it is reserved before.
+    #[inline(always)]
+    fn update_kept<T>(&mut self, slot: u32, change: impl FnOnce(&mut Link) -> T) -> T {
+        self.update(slot, change)
+    }
+
+    /// Changes the record of a slot that has sources. It is removed if it is empty then.
+    #[inline(always)]
+    fn update_target(&mut self, slot: u32, change: impl FnOnce(&mut Link)) {
+        self.update(slot, change);
+    }
+
+    /// Adds the record of a slot without one. Capacity for it is reserved before.
+    #[inline(always)]
+    fn insert(&mut self, slot: u32, link: Link) {
+        self.update(slot, |own| *own = link);
+    }
+
+    /// Removes the record of a slot. No other record names the slot, or all that do are removed too.
+    #[inline(always)]
+    fn remove(&mut self, slot: u32) {
+        self.update(slot, |link| *link = Link::EMPTY);
+    }
+
     /// Changes the record of a slot that has a target, and keeps it.
+    #[inline(always)]
     fn update_source(&mut self, slot: u32, change: impl FnOnce(&mut Link)) {
         self.update(slot, change);
     }
 
     /// Removes a source from the list of its target, and returns its record, which is not changed.
-    #[inline]
+    #[inline(always)]
     fn take_out(&mut self, source: u32) -> Link {
         let link = self.get(source);
         let Link { target, prev, next, .. } = link;
@@ -76,7 +112,7 @@ pub(crate) trait LinkStore: LinkView {
         if next != NONE {
             self.update_source(next, |link| link.prev = prev);
         }
-        self.update(target, |link| {
+        self.update_target(target, |link| {
             if prev == NONE {
                 link.first = next;
             }
@@ -88,13 +124,13 @@ pub(crate) trait LinkStore: LinkView {
         link
     }
 
-    /// Links a source to a target: before one of its sources, or as the last. If it has another target, it is unlinked from it.
-    #[inline]
-    fn link(&mut self, source: u32, target: u32, before: Option<u32>, is_tree: bool) {
-        let own = self.take_out(source);
+    /// Adds a source to the list of a target: before one of its sources, or as the last. Returns the sources before and after it,
+    /// and the depth of the target.
+    #[inline(always)]
+    fn put_in(&mut self, source: u32, target: u32, before: Option<u32>) -> (u32, u32, u32) {
         let next = before.unwrap_or(NONE);
         let mut prev = before.map_or(NONE, |before| self.get(before).prev);
-        let above = self.update(target, |link| {
+        let above = self.update_kept(target, |link| {
             if next == NONE {
                 prev = link.last;
                 link.last = source;
@@ -111,30 +147,62 @@ pub(crate) trait LinkStore: LinkView {
         if next != NONE {
             self.update_source(next, |link| link.prev = source);
         }
+        (prev, next, above)
+    }
+
+    /// Links a slot without a record to a target, after the other sources of that target.
+    #[inline(always)]
+    fn link_new(&mut self, source: u32, target: u32, is_tree: bool) {
+        let (prev, next, above) = self.put_in(source, target, None);
+        let depth = if is_tree { above + 1 } else { 0 };
+        self.insert(source, Link { target, prev, next, depth, ..Link::EMPTY });
+    }
+
+    /// Links a source to a target: before one of its sources, or as the last. If it has another target, it is unlinked from it.
+    /// Returns the target that it had, or none.
+    ///
+    /// With `IS_LEAF`, it has no sources, and nothing is [doomed](LinkStore::doom).
+    #[inline(always)]
+    fn link<const IS_LEAF: bool>(&mut self, source: u32, target: u32, before: Option<u32>, is_tree: bool) -> u32 {
+        let own = self.take_out(source);
+        let (prev, next, above) = self.put_in(source, target, before);
         let depth = match is_tree {
             false => 0,
             // A doomed target gives the source away, which gets its depth then.
-            true if above == DOOMED || own.depth == DOOMED => own.depth,
+            true if !IS_LEAF && (above == DOOMED || own.depth == DOOMED) => own.depth,
             true => above + 1,
         };
-        if own.first != NONE {
+        if !IS_LEAF && own.first != NONE {
             self.set_depth(source, depth);
         }
-        self.update(source, |link| *link = Link { target, prev, next, depth, ..*link });
+        self.update_kept(source, |link| (link.target, link.prev, link.next, link.depth) = (target, prev, next, depth));
+        own.target
     }
 
-    /// Unlinks a source from its target. Does nothing without a target.
+    /// Unlinks a slot without sources from its target. Does nothing without a target. Returns the target, or none.
+    #[inline(always)]
+    fn unlink_leaf(&mut self, source: u32) -> u32 {
+        let own = self.take_out(source);
+        if own.target != NONE {
+            self.remove(source);
+        }
+        own.target
+    }
+
+    /// Unlinks a source from its target. Does nothing without a target. Returns the target, or none.
     #[inline]
-    fn unlink(&mut self, source: u32) {
+    fn unlink(&mut self, source: u32) -> u32 {
+        if self.get(source).first == NONE {
+            return self.unlink_leaf(source);
+        }
         let own = self.take_out(source);
         if own.target == NONE {
-            return;
+            return NONE;
         }
-        if own.first != NONE {
-            self.set_depth(source, 0);
-        }
+        self.set_depth(source, 0);
         let depth = if own.depth == DOOMED { DOOMED } else { 0 };
-        self.update(source, |link| *link = Link { target: NONE, prev: NONE, next: NONE, depth, ..*link });
+        self.update_kept(source, |link| *link = Link { target: NONE, prev: NONE, next: NONE, depth, ..*link });
+        own.target
     }
 
     /// Declares that a slot is about to lose all its links, so that depths below it are not kept until it has.
@@ -156,8 +224,8 @@ pub(crate) trait LinkStore: LinkView {
         let moves = info.on_despawn == OnDespawn::Reparent && target != first;
         let new = if moves { target } else { NONE };
         match new {
-            NONE => self.unlink(first),
-            target => self.link(first, target, Some(slot), info.is_tree()),
+            NONE => _ = self.unlink(first),
+            target => _ = self.link::<false>(first, target, Some(slot), info.is_tree()),
         }
         Some(LinkChange { source: first, old: slot, new })
     }
@@ -184,7 +252,7 @@ pub(crate) trait LinkStore: LinkView {
     }
 
     /// Sets the depth of a slot, and changes the depths of all below it likewise. What is below doomed slots gets its depth later.
-    #[inline]
+    #[inline(never)]
     fn set_depth(&mut self, root: u32, depth: u32) {
         let link = self.get(root);
         if link.depth == depth || link.depth == DOOMED {

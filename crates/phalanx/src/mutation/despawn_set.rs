@@ -2,7 +2,7 @@
 
 use crate::alloc::{try_reserve, try_reserve_map};
 use crate::error::{RelationError, StructuralError};
-use crate::links::{Link, NONE, OnDespawn, RelationKind};
+use crate::links::{LinkView, NONE, OnDespawn, RelationKind};
 use crate::seeded::NumberMap;
 use crate::storage::Storage;
 use core::ops::Range;
@@ -10,16 +10,19 @@ use phalanx_store::{AllocError, Entity};
 
 /// The links of all relations, as they are or as they would be.
 pub(crate) trait LinkGraph {
-    /// Returns the record of a slot.
-    fn link(&self, relation: u32, slot: u32) -> Link;
+    /// Returns the links of a relation.
+    fn of(&self, relation: u32) -> impl LinkView;
 }
 
 impl LinkGraph for &Storage {
-    fn link(&self, relation: u32, slot: u32) -> Link {
-        use crate::links::LinkView;
-        self.sparse.links(Some(relation)).get(slot)
+    #[inline(always)]
+    fn of(&self, relation: u32) -> impl LinkView {
+        self.sparse.links(Some(relation))
     }
 }
+
+/// The capacity for entities that is kept for the next despawn.
+const KEPT: usize = 1024;
 
 /// Entities that are despawned together: each comes after those that are despawned because of it.
 #[derive(Debug, Default)]
@@ -49,6 +52,14 @@ impl DespawnSet {
         self.entities.clear();
         self.slots.clear();
         self.tree = None;
+    }
+
+    /// Removes all entities, and frees memory beyond what a set of [`KEPT`] entities takes.
+    pub(crate) fn clear_and_shrink(&mut self) {
+        match self.entities.capacity().max(self.stack.capacity()).max(self.slots.capacity()) > KEPT {
+            true => *self = DespawnSet::default(),
+            false => self.clear(),
+        }
     }
 
     /// Returns the bytes held from the allocator.
@@ -167,21 +178,14 @@ impl DespawnSet {
         root: Entity,
         relation: u32,
     ) -> Result<(), AllocError> {
-        let first_leaf = |mut slot: u32| {
-            loop {
-                match links.link(relation, slot).first {
-                    NONE => return slot,
-                    first => slot = first,
-                }
-            }
-        };
-        let mut slot = first_leaf(root.index());
+        let links = links.of(relation);
+        let mut slot = links.first_leaf(root.index());
         while slot != root.index() {
-            let link = links.link(relation, slot);
+            let link = links.get(slot);
             if let Some(entity) = storage.slot(slot) {
                 self.try_push(entity)?;
             }
-            slot = if link.next == NONE { link.target } else { first_leaf(link.next) };
+            slot = if link.next == NONE { link.target } else { links.first_leaf(link.next) };
         }
         self.try_push(root)
     }
@@ -204,10 +208,11 @@ impl DespawnSet {
 
 /// Returns the slots of the sources of a slot, in the reverse order.
 fn sources_back(links: &impl LinkGraph, relation: u32, slot: u32) -> impl Iterator<Item = u32> {
-    let mut next = links.link(relation, slot).last;
+    let links = links.of(relation);
+    let mut next = links.get(slot).last;
     core::iter::from_fn(move || {
         let slot = Some(next).filter(|slot| *slot != NONE)?;
-        next = links.link(relation, slot).prev;
+        next = links.get(slot).prev;
         Some(slot)
     })
 }

@@ -14,6 +14,9 @@ pub(crate) trait Displaced {
     /// Whether the values were moved out before the commit, so that there is nothing to drop and nothing to show.
     const MOVED_OUT: bool = false;
 
+    /// Whether nothing is recorded, because there are no listeners and collectors.
+    const UNRECORDED: bool = false;
+
     /// Receives the values of one row: those of a table row in `columns`, or in all columns, and those that sparse storages list
     /// as displaced.
     ///
@@ -34,6 +37,16 @@ pub(crate) trait Displaced {
 pub(crate) struct InPlace;
 
 impl Displaced for InPlace {
+    #[inline(always)]
+    unsafe fn accept(&mut self, _: &mut Storage, _: Location, _: Option<&[Column]>) {}
+}
+
+/// Leaves displaced values in place like [`InPlace`], in a world without listeners and collectors.
+pub(crate) struct Unrecorded;
+
+impl Displaced for Unrecorded {
+    const UNRECORDED: bool = true;
+
     #[inline(always)]
     unsafe fn accept(&mut self, _: &mut Storage, _: Location, _: Option<&[Column]>) {}
 }

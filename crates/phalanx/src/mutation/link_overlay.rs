@@ -103,8 +103,8 @@ pub(crate) struct PendingGraph<'a> {
 }
 
 impl LinkGraph for PendingGraph<'_> {
-    fn link(&self, relation: u32, slot: u32) -> Link {
-        self.overlay.get(self.storage, relation, slot)
+    fn of(&self, relation: u32) -> impl LinkView {
+        self.overlay.of(self.storage, relation)
     }
 }
 

@@ -40,7 +40,7 @@ mod set_value;
 mod spawn_row;
 pub(crate) mod stash;
 
-pub(crate) use displaced::{InPlace, MovedOut, MovedTo, RemovedRows};
+pub(crate) use displaced::{InPlace, MovedOut, MovedTo, RemovedRows, Unrecorded};
 pub(crate) use link_plan::LinkPlan;
 pub use link_plan::Position;
 pub(crate) use reserve::Reserved;

@@ -22,7 +22,7 @@ impl Storage {
     /// - The token is of a reservation for this commit, and no other commit has used the capacity since.
     #[inline(always)]
     pub(crate) unsafe fn remove_row<D: Displaced>(&mut self, _: Reserved, slot: Entity, at: Location, out: &mut D) {
-        let shows = !D::MOVED_OUT && self.journal.is_active();
+        let shows = !D::MOVED_OUT && !D::UNRECORDED && self.journal.is_active();
         let name = if shows { self.row_name(slot) } else { RowName::main(slot) };
         if slot.is_row() {
             self.forget_row(slot.index());
@@ -32,7 +32,7 @@ impl Storage {
         if self.counting {
             self.count_removed(at.table, 1);
         }
-        if !self.sparse.is_empty() {
+        if self.sparse.has_components() {
             if shows { self.sparse.remove_all::<true>(slot) } else { self.sparse.remove_all::<false>(slot) }
         }
         let keep = match () {
@@ -81,19 +81,24 @@ impl Storage {
         unsafe { self.remove_row(reserved, entity, at, out) };
     }
 
+    /// Returns `true` if removing a row may take more than removing a row: if there were extra rows, or there are relations,
+    /// listeners or collectors. One test for all of them.
+    #[inline(always)]
+    pub(crate) fn is_special(&self) -> bool {
+        let recording = self.journal.recording.as_deref().map_or(0, |recording| (&raw const *recording).addr());
+        recording | self.rows.owner_words() | self.sparse.relation_count() != 0
+    }
+
     /// Returns `true` if entities can be removed without running a destructor, and have no extra rows.
     pub(crate) fn can_discard(&self, entities: &[Entity]) -> bool {
-        let needs_drop = |table: u32| {
-            let columns = &self.tables[table as usize].columns;
-            columns.iter().any(|column| self.components.info(column.id).drop.is_some())
-        };
-        let mut last = None;
+        let has_owners = self.rows.owner_words() > 0;
+        let mut last = u32::MAX;
         self.sparse.iter().all(|storage| !storage.values().needs_drop())
             && entities.iter().all(|entity| {
-                let table = self.find_location(*entity).map(|at| at.table);
-                let is_known = table == last || table.is_none_or(|table| !needs_drop(table));
-                last = table;
-                is_known && !self.rows.owns(entity.index())
+                let Some(at) = self.find_location(*entity) else { return true };
+                let is_known = at.table == last || !self.tables[at.table as usize].needs_drop();
+                last = at.table;
+                is_known && !(has_owners && self.rows.owns(entity.index()))
             })
     }
 
@@ -103,25 +108,54 @@ impl Storage {
         if let (Some(relation), Some(root)) = (tree, entities.last()) {
             // All links but that of the root lead from one of them to another.
             let mut links = self.sparse.links_mut(relation);
-            links.unlink(root.index());
-            entities.iter().for_each(|entity| links.remove(entity.index()));
+            links.take_out(root.index());
+            links.remove_all(entities);
         }
-        let has_others = self.sparse.relation_count() > usize::from(tree.is_some());
-        if has_others {
+        if self.sparse.relation_count() > usize::from(tree.is_some()) {
             self.doom(entities);
+            entities.iter().for_each(|entity| self.cut_links(*entity));
         }
-        for &entity in entities {
-            if has_others {
-                self.cut_links(entity);
+        self.discard_rows(entities);
+    }
+
+    /// Removes the rows of entities, like [`remove_row`](Storage::remove_row) one after another: without showing or dropping
+    /// values.
+    ///
+    /// They have no extra rows and no links, and their values need no drop.
+    fn discard_rows(&mut self, mut entities: &[Entity]) {
+        let has_sparse = self.sparse.has_components();
+        // Entities whose rows are in the same table are removed in one loop.
+        while let Some((first, after)) = entities.split_first() {
+            let Some(Location { table: number, .. }) = self.find_location(*first) else {
+                entities = after;
+                continue;
+            };
+            let Storage { entities: pool, tables, sparse, .. } = self;
+            let table = &mut tables[number as usize];
+            let before = entities.len();
+            while let Some((&entity, rest)) = entities.split_first()
+                && let Some(at) = pool.payload(entity).filter(|at| at.table == number)
+            {
+                pool.release(entity);
+                if has_sparse {
+                    sparse.remove_all::<false>(entity);
+                    // What is listed needs no drop.
+                    sparse.displaced_values.clear();
+                }
+                // SAFETY: the entity was alive, so that its row was in use. A slot in a table is alive.
+                unsafe {
+                    if let Some(moved) = table.swap_remove(at.row, Keep::None) {
+                        pool.set_unchecked(moved.index(), at);
+                    }
+                }
+                entities = rest;
             }
-            let Some(at) = self.find_location(entity) else { continue };
-            // SAFETY: the entity is alive at this location, and has no extra rows and no links. The capacity for the sparse values of
-            // one slot is always reserved. No value needs a drop.
-            unsafe {
-                self.remove_row(Reserved::NOTHING, entity, at, &mut InPlace);
-                self.drop_in_place(at.table, None);
+            if self.counting {
+                self.count_removed(number, (before - entities.len()) as u32);
             }
+            self.set_removal_ticks(number);
         }
+        self.restructured();
     }
 
     /// Removes an entity that has no components and no extra rows. The caller has reserved its journal entries.

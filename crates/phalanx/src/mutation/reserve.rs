@@ -35,6 +35,14 @@ impl Reserved {
 }
 
 impl Storage {
+    /// Returns `true` if the next entity with a row in this table needs no more capacity for its slot and its row, and nothing is
+    /// recorded. No entity is reserved then.
+    #[inline(always)]
+    pub(crate) fn is_ready(&mut self, table: u32) -> bool {
+        let table = &self.tables[table as usize];
+        !self.journal.is_active() && table.len < table.cap && self.entities.is_ready()
+    }
+
     /// Reserves the capacity for an entity with the components of a bundle. `SPARSE` says whether any of them is sparse.
     #[inline(always)]
     pub(crate) fn reserve_spawn<const SPARSE: bool>(&mut self, info: &BundleInfo) -> Result<Reserved, AllocError> {

@@ -216,17 +216,9 @@ impl<R: TreeRelation, L: Component, G: Component> Cascade<R, L, G> {
         L::Layout: TracksChanges<L>,
     {
         let (rows, ticks) = self.begin(world);
-        let mut count = 0;
-        let (parents, dirty) = self.plan.parents_and_dirty();
-        mark_changed(&rows, ticks, dirty);
-        for (node, &parent) in parents.iter().enumerate() {
-            if dirty[node] || parent != NONE && dirty[parent as usize] {
-                dirty[node] = true;
-                count += 1;
-                // SAFETY: the world is borrowed exclusively, and each node is visited once.
-                unsafe { visit(&rows, node, parent, &mut each) };
-            }
-        }
+        self.plan.mark(|nodes| changed_nodes(&rows, ticks, nodes));
+        // SAFETY: the world is borrowed exclusively, and each node is visited once.
+        let count = self.plan.visit_marked(|node, parent| unsafe { visit(&rows, node, parent, &mut each) });
         self.end(world, ticks);
         count
     }
@@ -311,18 +303,23 @@ where
     }
 }
 
-/// Marks the nodes whose `L` has changed since the last run. Nothing else runs meanwhile, so that this is one loop over ticks.
-fn mark_changed<L: Component, G: Component>(rows: &Rows<L, G>, ticks: RunTicks, dirty: &mut [bool])
+/// Returns a bit for each node of a range: whether its `L` has changed since the last run. The range has 1 to 64 nodes. Nothing else
+/// runs meanwhile, so that this is one loop over ticks.
+#[inline(always)]
+fn changed_nodes<L: Component, G: Component>(rows: &Rows<L, G>, ticks: RunTicks, nodes: Range<usize>) -> u64
 where
     L::Layout: TracksChanges<L>,
 {
-    for (node, is_dirty) in dirty.iter_mut().enumerate() {
-        if let Some(found) = rows.get(node) {
-            // SAFETY: the lanes are those of `L`, and the row is in use.
-            let changed = unsafe { <L::Layout as TracksChanges<L>>::changed(found.lanes, found.local.1, ticks) };
-            *is_dirty |= ticks.is_new(changed);
-        }
-    }
+    let Some(since) = ticks.since else { return u64::MAX >> (64 - nodes.len()) };
+    let ticks = RunTicks { since: Some(since), ..ticks };
+    let is_changed = |node: usize| {
+        // SAFETY: the lanes are those of `L`, and the row is in use.
+        rows.get(node).is_some_and(|found| unsafe {
+            ticks.is_new(<L::Layout as TracksChanges<L>>::changed(found.lanes, found.local.1, ticks))
+        })
+    };
+    // From the last to the first, so that all bits are shifted by one.
+    nodes.rev().fold(0, |bits, node| bits << 1 | u64::from(is_changed(node)))
 }
 
 /// Calls a function with the values of a node, if it has both components.

@@ -10,11 +10,14 @@ use crate::world::World;
 use core::ops::Range;
 use phalanx_store::{AllocError, Entity};
 
+/// The most words that are searched for a parent that was computed, instead of asking for each node.
+const MOST_WORDS: u32 = 8;
+
 /// The entities of a cascade by depth.
 ///
 /// # Invariants
 ///
-/// The parent of a node is a node of a lower depth, or none.
+/// The parent of a node is a node of a lower depth, or none. `dirty` has no bits beyond the last node.
 #[derive(Debug, Default)]
 pub(super) struct CascadePlan {
     entities: Vec<Entity>,
@@ -22,8 +25,10 @@ pub(super) struct CascadePlan {
     parents: Vec<u32>,
     /// The first node of each depth, and the number of nodes.
     starts: Vec<u32>,
-    /// By node: whether it has another parent than when its value was computed, or was not computed.
-    dirty: Vec<bool>,
+    /// A bit for each node: whether it has another parent than when its value was computed, or was not computed.
+    dirty: Vec<u64>,
+    /// By word of `dirty`: the words that have the bits of its nodes' parents, or `None` if there are many.
+    parent_words: Vec<Option<(u32, u32)>>,
     /// The group whose members are the nodes, in the same order.
     group: Option<GroupId>,
     version: Option<Version>,
@@ -37,9 +42,9 @@ struct Version {
     world: u64,
     /// The number of changes of links.
     links: u64,
-    /// The number of changes of the order of groups.
-    groups: u64,
     group: Option<GroupId>,
+    /// The number of changes of the group's order.
+    order: u64,
     /// Without a group: any structural change.
     epoch: Option<Epoch>,
     /// Without a group, for sparse components: the numbers of values, and of removed ones.
@@ -62,9 +67,42 @@ impl CascadePlan {
         &self.parents
     }
 
-    /// Returns the parents, and which nodes must be computed.
-    pub(super) fn parents_and_dirty(&mut self) -> (&[u32], &mut [bool]) {
-        (&self.parents, &mut self.dirty)
+    /// Marks nodes that must be computed. `changed` returns a bit for each node of a range.
+    pub(super) fn mark(&mut self, mut changed: impl FnMut(Range<usize>) -> u64) {
+        let len = self.parents.len();
+        for (at, word) in self.dirty.iter_mut().enumerate() {
+            *word |= changed(at * 64..len.min(at * 64 + 64));
+        }
+    }
+
+    /// Calls a function with each node that is marked, or is below one that is, and its parent: parents first. Returns the number
+    /// of those nodes, which are marked then.
+    pub(super) fn visit_marked(&mut self, mut visit: impl FnMut(usize, u32)) -> usize {
+        let CascadePlan { parents, dirty, parent_words, .. } = self;
+        let is_marked = |dirty: &[u64], node: u32| dirty[node as usize / 64] & 1 << (node % 64) != 0;
+        let mut count = 0;
+        for (at, words) in parent_words.iter().enumerate() {
+            let is_below = match *words {
+                Some((first, last)) => dirty[first as usize..last as usize].iter().any(|word| *word != 0),
+                None => true,
+            };
+            if is_below {
+                // A parent may be in the same word, before its child.
+                for (node, &parent) in (at as u32 * 64..).zip(&parents[at * 64..parents.len().min(at * 64 + 64)]) {
+                    if parent != NONE && is_marked(dirty, parent) {
+                        dirty[at] |= 1 << (node % 64);
+                    }
+                }
+            }
+            let mut bits = dirty[at];
+            while bits != 0 {
+                let node = at * 64 + bits.trailing_zeros() as usize;
+                bits &= bits - 1;
+                count += 1;
+                visit(node, parents[node]);
+            }
+        }
+        count
     }
 
     /// Returns the nodes of each depth.
@@ -79,7 +117,7 @@ impl CascadePlan {
 
     /// Records that all values were computed.
     pub(super) fn set_propagated(&mut self) {
-        self.dirty.fill(false);
+        self.dirty.fill(0);
         self.is_propagated = true;
     }
 
@@ -175,24 +213,40 @@ impl CascadePlan {
                 if parent < depth[0] { parent } else { NONE }
             }));
         }
+        self.parent_words = try_vec(self.parents.len().div_ceil(64))?;
+        self.parent_words.extend(self.parents.chunks(64).map(|parents| {
+            let words = || parents.iter().filter(|parent| **parent != NONE).map(|parent| parent / 64);
+            let (first, end) = (words().min().unwrap_or(0), words().max().map_or(0, |last| last + 1));
+            (end - first <= MOST_WORDS).then_some((first, end))
+        }));
         Ok(())
     }
 
     /// Finds the nodes whose parent is another than in an old plan, or whose value was not computed.
     fn try_compare(&mut self, old: &CascadePlan, storage: &Storage) -> Result<(), AllocError> {
-        let mut dirty = try_vec(self.entities.len())?;
+        let words = self.entities.len().div_ceil(64);
+        let mut dirty = try_vec(words)?;
         if !old.is_propagated {
-            dirty.resize(self.entities.len(), true);
+            // The bits beyond the last node stay zero.
+            dirty.resize(words, u64::MAX);
+            if let (Some(last), rest @ 1..) = (dirty.last_mut(), self.entities.len() % 64) {
+                *last = (1 << rest) - 1;
+            }
             self.dirty = dirty;
             return Ok(());
         }
         self.is_propagated = true;
         let nodes = try_nodes_by_slot(storage, &old.entities)?;
         let parent = |plan: &CascadePlan, node: usize| plan.entities.get(plan.parents[node] as usize).copied();
-        dirty.extend(self.entities.iter().enumerate().map(|(node, entity)| {
+        let is_dirty = |node: usize, entity: &Entity| {
             let before = nodes.get(entity.index() as usize).map_or(NONE, |node| *node) as usize;
-            let is_known = old.entities.get(before) == Some(entity) && !old.dirty[before];
+            let is_known = old.entities.get(before) == Some(entity) && old.dirty[before / 64] & 1 << (before % 64) == 0;
             !is_known || parent(old, before) != parent(self, node)
+        };
+        dirty.extend(self.entities.chunks(64).enumerate().map(|(at, entities)| {
+            let bits =
+                entities.iter().enumerate().map(|(bit, entity)| u64::from(is_dirty(at * 64 + bit, entity)) << bit);
+            bits.fold(0, |word, bit| word | bit)
         }));
         self.dirty = dirty;
         Ok(())
@@ -225,7 +279,8 @@ fn version(world: &World, group: Option<GroupId>, ids: [ComponentId; 2]) -> Vers
         _ => (0, 0),
     });
     let epoch = group.is_none().then(|| world.storage.epoch());
-    Version { world: world.id(), links: sparse.link_changes(), groups: sparse.group_changes(), group, epoch, values }
+    let order = group.and_then(|group| sparse.group(group)).map_or(0, |group| group.changes);
+    Version { world: world.id(), links: sparse.link_changes(), group, order, epoch, values }
 }
 
 impl Storage {

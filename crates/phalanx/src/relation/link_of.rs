@@ -23,6 +23,20 @@ impl<R> Clone for LinkOf<R> {
 }
 impl<R> Copy for LinkOf<R> {}
 
+impl RelationInfo {
+    /// Returns the properties of a relation.
+    #[inline(always)]
+    pub(super) const fn of<R: Relation>() -> RelationInfo {
+        RelationInfo {
+            name: core::any::type_name::<R>,
+            kind: R::KIND,
+            on_despawn: R::ON_DESPAWN,
+            clones: R::CLONES,
+            has_names: R::HAS_NAMES && matches!((R::KIND, R::ON_DESPAWN), (RelationKind::Tree, OnDespawn::Despawn)),
+        }
+    }
+}
+
 // SAFETY: it is a struct of eight `u32`, without padding.
 unsafe impl<R: Relation> Plain for LinkOf<R> {
     const ANY_BYTES: bool = false;
@@ -42,13 +56,7 @@ impl<R: Relation> Component for LinkOf<R> {
 
     const CLONE: Option<fn(&Self) -> Self> = Some(|link| *link);
     const PLAIN: Option<IsPlain<Self>> = Some(IsPlain::new());
-    const RELATION: Option<RelationInfo> = Some(RelationInfo {
-        name: core::any::type_name::<R>,
-        kind: R::KIND,
-        on_despawn: R::ON_DESPAWN,
-        clones: R::CLONES,
-        has_names: R::HAS_NAMES && matches!((R::KIND, R::ON_DESPAWN), (RelationKind::Tree, OnDespawn::Despawn)),
-    });
+    const RELATION: Option<RelationInfo> = Some(RelationInfo::of::<R>());
 }
 
 #[cfg(feature = "snapshot")]

@@ -1,4 +1,5 @@
 //! [`RelationsMut`]: changes the links of a relation.
+#![allow(unsafe_code)]
 
 use super::commands::register;
 use super::{LinkOf, Linked, Relation, Relations, Unlinked};
@@ -7,8 +8,8 @@ use crate::bundle::Bundle;
 use crate::commands::CommandBuffer;
 use crate::error::{NoSuchEntity, RelationError, StructuralError, panic_change};
 use crate::journal::Event;
-use crate::links::{LinkStore, LinkView, NONE, RelationKind};
-use crate::mutation::{LinkPlan, Position};
+use crate::links::{LinkStore, LinkView, NONE, RelationInfo, RelationKind};
+use crate::mutation::Position;
 use crate::query::ReadOnlyQueryData;
 use crate::signal::{ListenerId, connect_link};
 use crate::world::World;
@@ -42,11 +43,14 @@ impl<R: Relation> RelationsMut<'_, R> {
     }
 
     /// Returns the storage id of the relation, which is registered if the world does not know it.
-    #[inline]
+    #[inline(always)]
     fn register(&mut self) -> Result<u32, AllocError> {
-        if let Some(storage_id) = self.storage_id {
-            return Ok(storage_id);
-        }
+        self.storage_id.map_or_else(|| self.register_new(), Ok)
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn register_new(&mut self) -> Result<u32, AllocError> {
         let storage_id = register::<R>(self.world)?;
         self.storage_id = Some(storage_id);
         Ok(storage_id)
@@ -69,7 +73,7 @@ impl<R: Relation> RelationsMut<'_, R> {
     /// On error nothing has changed.
     #[inline]
     pub fn link(&mut self, source: Entity, target: Entity) -> Result<(), RelationError> {
-        self.link_at(source, target, Position::Last)
+        self.try_link(source, target, Position::Last)
     }
 
     /// Links an entity to a target, like [`link`](RelationsMut::link), at a position among the sources of that target.
@@ -96,21 +100,19 @@ impl<R: Relation> RelationsMut<'_, R> {
     /// to the target.
     #[inline]
     pub fn link_at(&mut self, source: Entity, target: Entity, position: Position) -> Result<(), RelationError> {
+        self.try_link(source, target, position)
+    }
+
+    #[inline(always)]
+    fn try_link(&mut self, source: Entity, target: Entity, position: Position) -> Result<(), RelationError> {
         let relation = self.register()?;
         let storage = &mut self.world.storage;
         storage.flush()?;
-        for entity in [source, target] {
-            if !storage.contains(entity) {
-                return Err(NoSuchEntity { entity }.into());
-            }
+        if !(storage.contains(source) && storage.contains(target)) {
+            let entity = if storage.contains(source) { target } else { source };
+            return Err(NoSuchEntity { entity }.into());
         }
-        if let LinkPlan::Before(before) = storage.plan_link(relation, source, target, position)? {
-            if R::HAS_NAMES && storage.names.is_some() {
-                storage.claim_name(relation, source, target.index())?;
-            }
-            let reserved = storage.reserve_link(relation, source.index(), target.index())?;
-            storage.link(reserved, relation, source, target.index(), before);
-        }
+        storage.try_link(relation, &RelationInfo::of::<R>(), source, target, position)?;
         self.world.dispatch();
         Ok(())
     }
@@ -157,16 +159,10 @@ impl<R: Relation> RelationsMut<'_, R> {
     /// Panics if the bundle contains a component twice.
     #[doc(alias = "spawn_related")]
     #[doc(alias = "with_child")]
-    #[inline]
+    #[inline(always)]
     #[track_caller]
     pub fn spawn<B: Bundle>(&mut self, target: Entity, bundle: B) -> Result<Entity, RelationError> {
-        match self.try_spawn(target, bundle) {
-            Ok(source) => Ok(source),
-            Err(StructuralError::NoSuchEntity(error)) => Err(error.into()),
-            Err(StructuralError::Relation(error)) => Err(error),
-            Err(StructuralError::Alloc(error)) => Err(error.into()),
-            Err(error) => panic_change(error),
-        }
+        self.try_spawn(target, bundle).map_err(relation_error)
     }
 
     /// Spawns an entity, like [`spawn`](RelationsMut::spawn), but returns an error if the bundle contains a component twice.
@@ -174,8 +170,30 @@ impl<R: Relation> RelationsMut<'_, R> {
     /// # Errors
     ///
     /// Those of `spawn`, and [`StructuralError::Duplicate`].
-    #[inline]
+    #[inline(always)]
     pub fn try_spawn<B: Bundle>(&mut self, target: Entity, bundle: B) -> Result<Entity, StructuralError> {
+        // The common case by itself: nothing is recorded, and no row or slot grows.
+        if R::KIND != RelationKind::OneToOne
+            && B::SPARSE == 0
+            && B::OPTIONAL == 0
+            && !B::REQUIRES
+            && let Some(relation) = self.storage_id
+        {
+            let bundle_id = self.world.full_bundle_id::<B>()?;
+            let (info, storage) = (self.world.bundles.get(bundle_id), &mut self.world.storage);
+            if storage.is_ready(info.table) && storage.contains(target) {
+                let is_tree = R::KIND == RelationKind::Tree;
+                // SAFETY: the bundle was resolved in this world, has no sparse or optional components, and requires none. The
+                // storage is ready.
+                let spawned = unsafe { storage.spawn_linked(info, bundle, relation, is_tree, target.index()) };
+                return spawned.map_err(StructuralError::from);
+            }
+        }
+        self.try_spawn_slow(target, bundle)
+    }
+
+    #[inline(never)]
+    fn try_spawn_slow<B: Bundle>(&mut self, target: Entity, bundle: B) -> Result<Entity, StructuralError> {
         let relation = self.register()?;
         let storage = &mut self.world.storage;
         storage.flush()?;
@@ -294,6 +312,23 @@ impl<R: Relation> RelationsMut<'_, R> {
         connect_link(self.world, Event::Unlinked, id, move |(source, target), world, commands| {
             listener(Unlinked { source, target }, world, commands);
         })
+    }
+}
+
+/// Returns the error of an operation that returns no others.
+///
+/// # Panics
+///
+/// Panics if the error is another one.
+#[cold]
+#[inline(never)]
+#[track_caller]
+fn relation_error(error: StructuralError) -> RelationError {
+    match error {
+        StructuralError::NoSuchEntity(error) => error.into(),
+        StructuralError::Relation(error) => error,
+        StructuralError::Alloc(error) => error.into(),
+        error => panic_change(error),
     }
 }
 

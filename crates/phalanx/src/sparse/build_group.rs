@@ -210,11 +210,6 @@ impl SparseStorages {
         self.groups.list.get(at as usize).is_some_and(Option::is_some)
     }
 
-    /// Returns the number of times that members of owning groups changed their position.
-    pub(crate) fn group_changes(&self) -> u64 {
-        self.group_changes
-    }
-
     /// Returns the group that owns these sparse sets, requires and excludes nothing else, and has no group within.
     pub(crate) fn find_plain_group(&self, owned: &[u32]) -> Option<GroupId> {
         let is_plain = |group: &GroupData| {
@@ -275,8 +270,8 @@ impl SparseStorages {
     /// are its first positions for each group within, as [`try_sorted_positions`](SparseStorages::try_sorted_positions)
     /// returns them.
     pub(crate) fn try_reorder_group(&mut self, id: GroupId, order: &mut [u32]) -> Result<(), AllocError> {
-        self.group_changes += 1;
         let group = self.groups.get_mut(id.at);
+        group.changes += 1;
         if !group.owns() {
             group.list.permute(order);
             return Ok(());

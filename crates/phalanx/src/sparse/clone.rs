@@ -114,6 +114,7 @@ impl SparseStorages {
         copy.linear = try_clone_slice(&self.linear)?;
         copy.relations = try_clone_slice(&self.relations)?;
         (copy.names, copy.tree_of_names) = (self.names, self.tree_of_names);
+        copy.has_components = self.has_components;
         copy.storages = try_vec(self.storages.len())?;
         copy.order = try_clone_slice(&self.order)?;
         copy.insert_ptrs = try_vec(self.storages.len())?;

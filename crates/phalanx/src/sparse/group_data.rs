@@ -146,6 +146,8 @@ pub(crate) struct GroupData {
     pub(super) inner: Option<u32>,
     /// The number of members of an owning group.
     pub(super) len: u32,
+    /// The number of times that members came, went or were reordered. Cascades depend on it.
+    pub(crate) changes: u64,
     /// The members of a group that owns nothing. There are no holes.
     pub(super) list: Dense<Sparse<Entity>, LaneOf<()>>,
 }
@@ -154,7 +156,7 @@ impl GroupData {
     pub(super) fn try_new(desc: GroupDesc, serial: u64, sparse: &SparseStorages) -> Result<GroupData, AllocError> {
         let filter = MaskFilter::try_new(&desc, sparse)?;
         let list = Dense::new(Sparse::new(), LaneOf::new());
-        Ok(GroupData { serial, desc, filter, outer: None, inner: None, len: 0, list })
+        Ok(GroupData { serial, desc, filter, outer: None, inner: None, len: 0, changes: 0, list })
     }
 
     /// Clones the group, with the same members.

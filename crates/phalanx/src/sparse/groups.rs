@@ -259,8 +259,8 @@ impl SparseStorages {
     /// Moves a member of an owning group behind the other members. It is in no group within.
     #[inline(always)]
     fn leave_owned(&mut self, at: u32, slot: u32) {
-        self.group_changes += 1;
         let group = self.groups.get_mut(at);
+        group.changes += 1;
         group.len -= 1;
         group.exchange(&mut self.storages, slot);
     }
@@ -316,10 +316,10 @@ impl SparseStorages {
     /// Moves a slot that belongs to an owning group behind its members, and makes it one. It is in the groups around.
     #[inline(always)]
     pub(super) fn enter_owned(&mut self, at: u32, slot: u32) {
-        self.group_changes += 1;
         let group = self.groups.get_mut(at);
         group.exchange(&mut self.storages, slot);
         group.len += 1;
+        group.changes += 1;
     }
 
     /// Checks that groups have the members that they should.

@@ -181,19 +181,11 @@ impl LinearStorage {
         }
     }
 
-    /// Sets or clears the presence bit of a slot that is covered, in the storage of a relation, whose records need no drop.
-    ///
-    /// A record that becomes present is written before.
+    /// Returns the values, the presence bits with their lane, and the number of values, for the storage of a relation. Its records
+    /// need no drop and belong to no extra row, so that nothing else changes with them.
     #[inline(always)]
-    pub(super) fn set_present(&mut self, slot: u32, is_present: bool) {
-        if self.covers(slot) && self.has(slot) != is_present {
-            // SAFETY: the slot is covered.
-            unsafe {
-                self.bits.flip(slot);
-                self.values.mark_dirty(slot);
-            }
-            self.len = if is_present { self.len + 1 } else { self.len - 1 };
-        }
+    pub(super) fn parts_mut(&mut self) -> (&Values, (&mut [u64], &Lane), &mut u32) {
+        (&self.values, self.bits.parts_mut(), &mut self.len)
     }
 
     /// Makes the values that were written at the slots with these bits theirs, `extra_rows` of them of extra rows.

@@ -41,6 +41,8 @@ pub(crate) struct SparseStorages {
     pub(super) tree_of_names: Option<u32>,
     /// The storage id of names.
     pub(super) names: Option<u32>,
+    /// Whether there are storages of components, not only of relations.
+    pub(super) has_components: bool,
     pub(super) masks: Masks,
     /// The first word of the mask that was despawned last: a guess which sparse sets the next despawn reads.
     pub(super) last_despawned: u64,
@@ -52,8 +54,6 @@ pub(crate) struct SparseStorages {
     pub(super) groups: Groups,
     /// The number of times that links were written.
     pub(super) link_changes: u64,
-    /// The number of times that members of owning groups changed their position.
-    pub(super) group_changes: u64,
     /// The clock of the world. It is here because removing a value sets change ticks.
     pub(crate) clock: Clock,
 }
@@ -70,13 +70,13 @@ impl SparseStorages {
             relations: Vec::new(),
             tree_of_names: None,
             names: None,
+            has_components: false,
             masks: Masks::new(),
             last_despawned: 0,
             insert_ptrs: Vec::new(),
             displaced_values: Vec::new(),
             groups: Groups::new(),
             link_changes: 0,
-            group_changes: 0,
             clock: Clock::new(),
         }
     }
@@ -97,6 +97,12 @@ impl SparseStorages {
     #[inline(always)]
     pub(crate) fn is_empty(&self) -> bool {
         self.storages.is_empty()
+    }
+
+    /// Returns `true` if there are storages of components, not only of relations.
+    #[inline(always)]
+    pub(crate) fn has_components(&self) -> bool {
+        self.has_components
     }
 
     /// Returns the storage id of a component, if it has a sparse storage.
@@ -261,6 +267,7 @@ impl SparseStorages {
             self.tree_of_names = Some(storage_id);
         }
         self.storages.push(storage);
+        self.has_components |= !is_relation;
         let is_before = |other: &u32| components.rank(self.get(*other).id) < components.rank(id);
         let at = self.order.partition_point(is_before);
         self.order.insert(at, storage_id);
@@ -326,6 +333,9 @@ impl SparseStorages {
         }
         if self.linear.len() + self.relations.len() + self.by_bit.len() != self.storages.len() {
             return Err("sparse sets, linear storages or relations miscounted");
+        }
+        if self.has_components != (self.relations.len() < self.storages.len()) {
+            return Err("sparse storages that do not know whether they are of components");
         }
         if self.masks.count() != present {
             return Err("a mask with a sparse set that lacks its slot");

@@ -208,6 +208,12 @@ impl Table {
         self.signature.has(ComponentId::ROW)
     }
 
+    /// Returns `true` if values of the table need a drop.
+    #[inline(always)]
+    pub(crate) fn needs_drop(&self) -> bool {
+        self.needs_drop
+    }
+
     /// Returns the labels by row, or an empty slice if this is a table of main rows.
     pub(crate) fn labels(&self) -> &[Label] {
         self.row_columns().map_or(&[], |columns| columns.labels)

@@ -6,7 +6,7 @@ use super::{Location, RowId, World};
 use crate::alloc::{try_vec, unwrap_alloc};
 use crate::error::{NoSuchEntity, RelationError, RowError, StructuralError, infallible, panic_change, require_alive};
 use crate::mutation::despawn_set::DespawnSet;
-use crate::mutation::{InPlace, RemovedRows, Reserved};
+use crate::mutation::{InPlace, RemovedRows, Reserved, Unrecorded};
 use crate::query::QueryFilter;
 use crate::rows::Row;
 use crate::signal::dispatch_catch;
@@ -51,31 +51,32 @@ impl World {
         self.storage.sparse.prefetch_despawn(entity.index());
         self.storage.flush()?;
         let at = self.storage.try_location(entity)?;
-        let is_special = self.storage.rows.owns(entity.index()) || self.storage.journal.is_active();
-        if is_special || self.storage.sparse.has_relations() {
-            return self.despawn_special(entity, at, is_special);
+        if self.storage.is_special() {
+            return self.despawn_special(entity, at);
         }
         // SAFETY: the entity is there and has no extra rows. The capacity for the sparse values of one slot is always
         // reserved. The values that need a drop are left in place, and dropped once.
         unsafe {
-            self.storage.remove_row(Reserved::new(), entity, at, &mut InPlace);
+            self.storage.remove_row(Reserved::new(), entity, at, &mut Unrecorded);
             self.storage.drop_in_place(at.table, None);
         }
         Ok(())
     }
 
-    /// Despawns an entity that has extra rows, or whose despawn is recorded, or that may have links.
+    /// Despawns an entity of a world with extra rows, links, listeners or collectors.
     #[cold]
     #[inline(never)]
-    fn despawn_special(&mut self, entity: Entity, at: Location, is_special: bool) -> Result<(), StructuralError> {
-        if is_special || self.storage.sparse.has_links(entity.index()) {
+    fn despawn_special(&mut self, entity: Entity, at: Location) -> Result<(), StructuralError> {
+        let storage = &mut self.storage;
+        let is_special = storage.rows.owns(entity.index()) || storage.journal.is_active();
+        if is_special || !storage.try_cut_leaf(entity.index()) {
             return self.despawn_all(&[entity], Despawns::One).map(|_| ());
         }
         // SAFETY: the entity is there and has neither extra rows nor links. The capacity for the sparse values of one slot is
         // always reserved. The values that need a drop are left in place, and dropped once.
         unsafe {
-            self.storage.remove_row(Reserved::new(), entity, at, &mut InPlace);
-            self.storage.drop_in_place(at.table, None);
+            storage.remove_row(Reserved::new(), entity, at, &mut Unrecorded);
+            storage.drop_in_place(at.table, None);
         }
         Ok(())
     }
@@ -215,10 +216,23 @@ impl World {
     /// Despawns entities: of each its extra rows in the order of their creation, then the main row. All rows are removed before
     /// the first value is dropped; the values are dropped in that order too. Returns the number of entities that were alive,
     /// without those that are despawned because of others.
-    #[cold]
     #[inline(never)]
     fn despawn_all(&mut self, entities: &[Entity], despawns: Despawns) -> Result<usize, StructuralError> {
-        let mut set = DespawnSet::default();
+        let mut set = core::mem::take(&mut self.storage.despawn_set);
+        set.clear();
+        let outcome = self.despawn_listed(entities, despawns, &mut set);
+        // If a destructor panics, its memory is freed instead.
+        set.clear_and_shrink();
+        self.storage.despawn_set = set;
+        outcome
+    }
+
+    fn despawn_listed(
+        &mut self,
+        entities: &[Entity],
+        despawns: Despawns,
+        set: &mut DespawnSet,
+    ) -> Result<usize, StructuralError> {
         let mut related = 0;
         let has_relations = self.storage.sparse.has_relations();
         let entities = match despawns {

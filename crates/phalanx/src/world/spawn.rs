@@ -5,6 +5,7 @@ use super::World;
 use crate::bundle::{Bundle, BundlePtr, Required};
 use crate::bundle_info::BundleInfo;
 use crate::error::{StructuralError, infallible};
+use crate::mutation::Reserved;
 use crate::storage::Storage;
 use phalanx_store::{AllocError, Entity};
 
@@ -83,7 +84,7 @@ impl Storage {
     ///
     /// The info is that of `B` in this storage.
     #[inline(always)]
-    pub(super) unsafe fn spawn<B: Bundle>(&mut self, info: &BundleInfo, bundle: B) -> Result<Entity, AllocError> {
+    pub(crate) unsafe fn spawn<B: Bundle>(&mut self, info: &BundleInfo, bundle: B) -> Result<Entity, AllocError> {
         // SAFETY: the info is that of the bundle, by the caller's contract, which is moved to where it goes.
         unsafe {
             match const { (B::REQUIRES || B::OPTIONAL > 0, B::SPARSE > 0) } {
@@ -139,5 +140,40 @@ impl Storage {
         // SAFETY: capacity for the row, the slot and the sparse values is reserved, and the values are written. Splitting a soa
         // value and creating a required one is user code, which may panic: so the slot is allocated when the row is written.
         Ok(unsafe { self.spawn_row::<true>(reserved, info.table, if SPARSE { &info.sparse } else { &[] }) })
+    }
+
+    /// Spawns an entity with the components of a bundle, and links it to a target, after the other sources of that target. Nothing
+    /// is recorded.
+    ///
+    /// `is_tree` is given by the caller, who knows it at compile time.
+    ///
+    /// # Errors
+    ///
+    /// [`AllocError`] if allocation fails. The bundle is dropped, and nothing else changes.
+    ///
+    /// # Safety
+    ///
+    /// - The info is that of `B` in this storage. The bundle has no sparse or optional components, and requires none.
+    /// - The storage [is ready](Storage::is_ready) for the table of the bundle, and the target is alive.
+    #[inline(always)]
+    pub(crate) unsafe fn spawn_linked<B: Bundle>(
+        &mut self,
+        info: &BundleInfo,
+        bundle: B,
+        relation: u32,
+        is_tree: bool,
+        target: u32,
+    ) -> Result<Entity, AllocError> {
+        let tail = self.tables[info.table as usize].len;
+        // SAFETY: the storage has capacity for the slot and the row, which is written before it is committed. If it is not committed,
+        // its values are dropped once, where they are.
+        unsafe {
+            bundle.write(self.bundle_ptr(info.table, info.columns.as_ptr(), tail));
+            if let Err(error) = self.try_link_new(relation, is_tree, self.entities.next_index(), target) {
+                self.drop_in_place(info.table, None);
+                return Err(error);
+            }
+            Ok(self.spawn_row::<false>(Reserved::new(), info.table, &[]))
+        }
     }
 }

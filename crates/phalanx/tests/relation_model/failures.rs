@@ -237,6 +237,31 @@ fn destructors_that_panic_let_a_despawn_of_a_tree_stand() {
 }
 
 #[test]
+fn a_child_without_memory_for_its_link_is_dropped() {
+    let tally = Tally::new();
+    let count = AllocationSweep::new().run(
+        || {
+            let mut world = World::new();
+            let parent = world.spawn_empty();
+            world.relations_mut::<ChildOf>().spawn(parent, ()).unwrap();
+            // There is capacity for another row and slot, but the slot is beyond all that have links.
+            let others: Vec<_> = (0..3000).map(|n| world.spawn(Value(tally.value(n)))).collect();
+            world.despawn(others[2999]).unwrap();
+            (world, parent)
+        },
+        |(world, parent)| world.relations_mut::<ChildOf>().try_spawn(*parent, Value(tally.value(7))),
+        |(world, parent), outcome| {
+            world.validate().unwrap();
+            let children = world.relations::<ChildOf>().children(*parent).len();
+            assert_eq!((world.len(), children), if outcome.is_ok() { (3002, 2) } else { (3001, 1) });
+        },
+    );
+    assert!(count > 0, "the records grow");
+    tally.assert_sound();
+    tally.assert_no_leaks();
+}
+
+#[test]
 fn clones_that_panic_leave_a_tree_as_it_was() {
     quiet_panics(|| ());
     let ways: [fn(&mut World, &[Entity]); 3] = [
