@@ -118,6 +118,8 @@ pub(crate) struct BundleInfos {
     cache: Box<[u32; 64]>,
     /// The bundles that are not found by their type alone, if there are any.
     variants: Option<Box<Variants>>,
+    /// The number of sparse storages of components that a bundle requires.
+    required_sparse: u32,
 }
 
 /// Bundles that are not found by their type alone: see [`BundleKey`].
@@ -141,6 +143,7 @@ impl BundleInfos {
             by_type: HashMap::default(),
             cache: try_box([u32::MAX; 64])?,
             variants: None,
+            required_sparse: 0,
         })
     }
 
@@ -182,6 +185,12 @@ impl BundleInfos {
     /// Returns the id of a bundle that does not require some sparse components, if it was added: see [`BundleKey::Without`].
     pub(crate) fn find_without(&self, key: (u32, u32, u32)) -> Option<usize> {
         self.variants.as_ref()?.without.get(&key).map(|at| *at as usize)
+    }
+
+    /// Returns the number of sparse storages of components that a bundle requires.
+    #[inline(always)]
+    pub(crate) fn required_sparse_count(&self) -> u32 {
+        self.required_sparse
     }
 
     /// Returns the sparse storages of components that a bundle requires, in order of their discovery.
@@ -240,7 +249,7 @@ impl BundleInfos {
     pub(crate) fn clear(&mut self) {
         (self.list, self.by_type) = (Vec::new(), HashMap::default());
         self.cache.fill(u32::MAX);
-        self.variants = None;
+        (self.variants, self.required_sparse) = (None, 0);
     }
 
     /// Adds a bundle with its table, columns, components, sparse storages and required components. Returns its id.
@@ -296,6 +305,7 @@ impl BundleInfos {
                 && !variants.required_sparse.contains(storage)
             {
                 variants.required_sparse.push(*storage);
+                self.required_sparse += 1;
             }
         }
         let (insert_edges, remove_edges) = (Vec::new(), Vec::new());

@@ -68,8 +68,8 @@ impl CommandBuffer {
     ///
     /// Panics if a closure, a listener or the destructor of a displaced value panics. The changes of the segments before it
     /// stay, and so do those of the segment that called it. The commands after it are dropped, and the entities that they would
-    /// have spawned are despawned. If splitting a soa component into its fields panics, the changes of the commands before
-    /// that one stay.
+    /// have spawned are despawned. If splitting a soa component into its fields panics, or creating a [required
+    /// component](crate::Component#required-components), the changes of the commands before that one stay.
     pub fn apply(&mut self, world: &mut World) -> ApplyReport {
         let mut report = ApplyReport { executed: self.len(), skipped: Vec::new() };
         apply_scope::run(world, |world| {
@@ -256,27 +256,17 @@ impl CommandBuffer {
         let CommandBuffer { entries, arena, resolver, done, world_id, moments, .. } = self;
         let entries = &*entries;
         let at = |position: usize| move |error: AllocError| entries[position].error(position, error.into());
-        resolver
-            .begin(end - first, report.is_some(), world.bundles.required_sparse().len() as u32)
-            .map_err(at(first))?;
+        resolver.begin(end - first, report.is_some(), world.bundles.required_sparse_count()).map_err(at(first))?;
         resolver.find_lost(world, entries, moments, *world_id).map_err(at(first))?;
         world.storage.flush().map_err(at(first))?;
         let mut position = first;
-        while position < end {
-            let entry = &entries[position];
+        while let Some(entry) = entries[..end].get(position) {
             // SAFETY: the entry and the arena are of one buffer, and the entry owns its payload.
             let resolved = unsafe {
                 let (key, link) = (CommandBuffer::key(arena, entry), CommandBuffer::link_payload(arena, entry));
                 let payload = arena.at(entry.offset, entry.vtable.layout);
                 resolver.resolve(world, entry, (key, link, payload), position)
             };
-            let required_sparse = world.bundles.required_sparse().len() as u32;
-            if resolver.required_sparse != required_sparse && !matches!(resolved, Err(StructuralError::Alloc(_))) {
-                // The first bundle that requires a sparse component: the commands before it may insert or remove the component.
-                resolver.begin(end - first, report.is_some(), required_sparse).map_err(at(first))?;
-                position = first;
-                continue;
-            }
             let step = match resolved {
                 Ok(step) => step,
                 Err(error) if report.is_none() || matches!(error, StructuralError::Alloc(_)) => {
@@ -286,6 +276,12 @@ impl CommandBuffer {
             };
             resolver.steps.push(step);
             position += 1;
+            let required_sparse = world.bundles.required_sparse_count();
+            if resolver.required_sparse != required_sparse {
+                // The first bundle that requires a sparse component: the commands before it may insert or remove the component.
+                resolver.begin(end - first, report.is_some(), required_sparse).map_err(at(first))?;
+                position = first;
+            }
         }
         let reserved = resolver.reserve(world, first).map_err(|(position, error)| at(position)(error))?;
         world.storage.begin_linked_entries();

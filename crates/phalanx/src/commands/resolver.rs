@@ -462,10 +462,20 @@ impl Resolver {
     }
 
     /// Sets whether a slot would have values in sparse storages, as far as bundles require their components.
+    #[inline(always)]
     fn set_sparse(&mut self, world: &World, slot: Entity, storages: &[u32], has: bool) -> Result<(), AllocError> {
-        if self.required_sparse == 0 {
-            return Ok(());
-        }
+        if self.required_sparse == 0 { Ok(()) } else { self.set_required_sparse(world, slot, storages, has) }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn set_required_sparse(
+        &mut self,
+        world: &World,
+        slot: Entity,
+        storages: &[u32],
+        has: bool,
+    ) -> Result<(), AllocError> {
         for &storage_id in storages.iter().filter(|storage_id| world.bundles.required_sparse().contains(storage_id)) {
             let sparse = match &mut self.sparse {
                 Some(sparse) => sparse,

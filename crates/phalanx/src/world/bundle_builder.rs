@@ -337,7 +337,7 @@ impl BundleBuilder {
         let bundle_id = self.bundle_id(world)?;
         let BundleBuilder { values, resolved, .. } = self;
         // SAFETY: the values of the bundle are moved in, each to its position.
-        unsafe { world.spawn_erased(bundle_id, |ptr| values.write(&resolved.positions, ptr)) }
+        unsafe { world.spawn_erased(bundle_id, &mut |ptr| values.write(&resolved.positions, ptr)) }
     }
 
     /// Inserts the components into an entity, like [`World::insert`]. The builder is empty afterwards.
@@ -362,7 +362,7 @@ impl BundleBuilder {
         let bundle_id = self.bundle_id(world)?;
         let BundleBuilder { values, resolved, .. } = self;
         // SAFETY: the values of the bundle are moved in, each to its position.
-        unsafe { world.insert_erased(entity, bundle_id, |ptr| values.write(&resolved.positions, ptr)) }
+        unsafe { world.insert_erased(entity, bundle_id, &mut |ptr| values.write(&resolved.positions, ptr)) }
     }
 
     /// Spawns an entity with clones of the components, and returns it. The components stay in the builder.
@@ -378,7 +378,7 @@ impl BundleBuilder {
     pub fn spawn_clone(&mut self, world: &mut World) -> Result<Entity, StructuralError> {
         self.with_clones(world, |world, bundle_id, clones, positions| {
             // SAFETY: the values of the bundle are moved in, each to its position.
-            unsafe { world.spawn_erased(bundle_id, |ptr| clones.write(positions, ptr)) }
+            unsafe { world.spawn_erased(bundle_id, &mut |ptr| clones.write(positions, ptr)) }
         })
     }
 
@@ -396,7 +396,7 @@ impl BundleBuilder {
     pub fn insert_clone(&mut self, world: &mut World, entity: Entity) -> Result<(), StructuralError> {
         self.with_clones(world, |world, bundle_id, clones, positions| {
             // SAFETY: the values of the bundle are moved in, each to its position.
-            unsafe { world.insert_erased(entity, bundle_id, |ptr| clones.write(positions, ptr)) }
+            unsafe { world.insert_erased(entity, bundle_id, &mut |ptr| clones.write(positions, ptr)) }
         })
     }
 

@@ -75,7 +75,7 @@ impl World {
         let values = Values::try_new(&self.storage.components, values)?;
         let bundle_id = self.bundle_id_of_ids(&values.ids)?;
         // SAFETY: the values of the ids are moved in; their addresses are valid by the caller's contract.
-        unsafe { self.spawn_erased(bundle_id, |ptr| values.write(ptr)) }
+        unsafe { self.spawn_erased(bundle_id, &mut |ptr| values.write(ptr)) }
     }
 
     /// Spawns an entity with the components of a bundle.
@@ -83,14 +83,14 @@ impl World {
     /// # Safety
     ///
     /// Given a row without values and the columns of the bundle, `write` moves in a value of each component. If it panics, it has
-    /// dropped them.
+    /// dropped them. It is called at most once.
     pub(super) unsafe fn spawn_erased(
         &mut self,
         bundle_id: usize,
-        write: impl FnOnce(BundlePtr),
+        write: &mut dyn FnMut(BundlePtr),
     ) -> Result<Entity, StructuralError> {
         // SAFETY: the info is one of this world, and `write` moves in the values of its bundle, by the caller's contract.
-        let entity = unsafe { self.storage.spawn_with_required(self.bundles.get(bundle_id), write)? };
+        let entity = unsafe { self.storage.spawn_erased(self.bundles.get(bundle_id), write)? };
         self.dispatch();
         Ok(entity)
     }
@@ -104,7 +104,7 @@ impl World {
         &mut self,
         entity: Entity,
         bundle_id: usize,
-        write: impl FnOnce(BundlePtr),
+        write: &mut dyn FnMut(BundlePtr),
     ) -> Result<(), StructuralError> {
         self.storage.flush()?;
         let from = self.storage.try_location(entity)?;
@@ -112,6 +112,6 @@ impl World {
         self.edge(bundle_id, from.table, true)?;
         // SAFETY: the entity is at `from`. The edge inserts the bundle, and `write` moves in a value of each of its components, by
         // the caller's contract.
-        unsafe { self.insert_along::<true>(entity, from, EdgeKey::Cached { bundle_id, insert: true }, write) }
+        unsafe { self.insert_along_erased(entity, from, EdgeKey::Cached { bundle_id, insert: true }, write) }
     }
 }

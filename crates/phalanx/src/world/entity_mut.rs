@@ -279,7 +279,7 @@ impl EntityMut<'_> {
         let values = Values::try_new(&self.world.storage.components, values)?;
         let bundle_id = self.world.bundle_id_of_ids(&values.ids)?;
         // SAFETY: the values of the ids are moved in; their addresses are valid by the caller's contract.
-        unsafe { self.world.insert_erased(self.entity, bundle_id, |ptr| values.write(ptr)) }
+        unsafe { self.world.insert_erased(self.entity, bundle_id, &mut |ptr| values.write(ptr)) }
     }
 
     /// Removes components by their ids, and drops them. Components that the entity does not have are ignored. Returns `true` if

@@ -2,7 +2,7 @@
 #![allow(unsafe_code)]
 
 use super::{Location, World};
-use crate::bundle::{Bundle, BundlePtr, Required, VisitSingle};
+use crate::bundle::{Bundle, BundlePtr, Required, VisitSingle, WriteOnce};
 use crate::bundle_info::EdgeKey;
 use crate::component::Component;
 use crate::error::{NoSuchEntity, StructuralError, require_alive};
@@ -68,7 +68,10 @@ impl World {
         unsafe {
             let edge = EdgeKey::Cached { bundle_id, insert: true };
             match const { B::REQUIRES } {
-                true => self.insert_along::<true>(entity, from, edge, |ptr| bundle.write(ptr)),
+                true => {
+                    let mut bundle = WriteOnce::new(bundle);
+                    self.insert_along_erased(entity, from, edge, &mut |ptr| bundle.write(ptr))
+                }
                 false => self.insert_along::<false>(entity, from, edge, |ptr| bundle.write(ptr)),
             }
         }
@@ -107,6 +110,24 @@ impl World {
         unsafe { self.storage.drop_in_place(from.table, Some(&edge.displaced)) };
         outcome.finish(self);
         Ok(())
+    }
+
+    /// Moves an entity along an edge that inserts components, and those that they require. There is one function for all
+    /// bundles.
+    ///
+    /// # Safety
+    ///
+    /// The contract is that of [`insert_along`](World::insert_along). `write` is called at most once.
+    #[inline(never)]
+    pub(super) unsafe fn insert_along_erased(
+        &mut self,
+        entity: Entity,
+        from: Location,
+        edge: EdgeKey<'_>,
+        write: &mut dyn FnMut(BundlePtr),
+    ) -> Result<(), StructuralError> {
+        // SAFETY: the contract is the same.
+        unsafe { self.insert_along::<true>(entity, from, edge, write) }
     }
 
     /// Moves an entity along an edge that overwrites one component, and returns the old value.

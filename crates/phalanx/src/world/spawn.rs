@@ -2,7 +2,7 @@
 #![allow(unsafe_code)]
 
 use super::World;
-use crate::bundle::{Bundle, BundlePtr, Required};
+use crate::bundle::{Bundle, BundlePtr, Required, WriteOnce};
 use crate::bundle_info::BundleInfo;
 use crate::error::{StructuralError, infallible};
 use crate::storage::Storage;
@@ -87,24 +87,27 @@ impl Storage {
         // SAFETY: the info is that of the bundle, by the caller's contract, which is moved to where it goes.
         unsafe {
             match const { (B::REQUIRES || B::OPTIONAL > 0, B::SPARSE > 0) } {
-                (true, _) => self.spawn_with_required(info, |ptr| bundle.write(ptr)),
+                (true, _) => {
+                    let mut bundle = WriteOnce::new(bundle);
+                    self.spawn_erased(info, &mut |ptr| bundle.write(ptr))
+                }
                 (false, true) => self.spawn_with::<true>(info, |ptr| bundle.write(ptr)),
                 (false, false) => self.spawn_with::<false>(info, |ptr| bundle.write(ptr)),
             }
         }
     }
 
-    /// Spawns an entity with the components of a bundle, and those that it requires.
+    /// Spawns an entity with the components of a bundle, and those that it requires. There is one function for all bundles.
     ///
     /// # Safety
     ///
     /// The info is one of this storage. Given a row without values and its columns, `write` moves in the values of its bundle. If
-    /// it panics, it has dropped them.
-    #[inline]
-    pub(super) unsafe fn spawn_with_required(
+    /// it panics, it has dropped them. It is called at most once.
+    #[inline(never)]
+    pub(super) unsafe fn spawn_erased(
         &mut self,
         info: &BundleInfo,
-        write: impl FnOnce(BundlePtr),
+        write: &mut dyn FnMut(BundlePtr),
     ) -> Result<Entity, AllocError> {
         // SAFETY: the pointer is valid for the components of the info: first for those of the bundle, by the caller's contract,
         // then for those that it requires.
