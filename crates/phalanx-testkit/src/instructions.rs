@@ -28,6 +28,10 @@ fn count(name: &str) -> u64 {
 /// that names of workloads contain, and `--against` with the file of an earlier table.
 ///
 /// Callgrind runs the program again for each workload, and counts while [`measured`] runs.
+///
+/// # Panics
+///
+/// Panics if valgrind is not installed, or the file of the earlier table cannot be read.
 pub fn run(workloads: &[(&str, fn())], operations: usize) {
     let mut args = std::env::args().skip(1).filter(|arg| arg != "--bench");
     let (mut words, mut before) = (Vec::new(), String::new());

@@ -26,7 +26,6 @@ const MOVED: &str = "transforms, 1 % moved";
 const TARGETS: &[Target] = &[
     target(SPAWN, "children", &["plain spawn"], Within(1.5)),
     target(REPARENT, "phalanx", &["intrusive lists"], Within(1.6)),
-    target(DESPAWN, "of 10,000", &["plain despawn, of 10,000"], Within(2.0)),
     target(DESPAWN, "of 1,000,000", &["plain despawn"], Within(2.0)),
     target(TREES, "trees", &["by list"], Within(1.3)),
     target(TRANSFORMS, "grouped pools", &["sorted arrays"], Within(1.15)),

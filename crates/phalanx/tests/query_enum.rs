@@ -477,7 +477,7 @@ enum Whole<'a> {
 }
 
 #[derive(QueryData)]
-enum Columns<'a> {
+enum OtherColumns<'a> {
     Writes(&'a mut T),
     Reads(WithTable<&'static mut U>),
 }
@@ -485,7 +485,7 @@ enum Columns<'a> {
 #[test]
 fn h27_variants_that_read_whole_entities_or_tables_alias_those_that_write() {
     assert!(Access::try_of::<Whole>().is_err(), "an entity is read as a whole while another variant writes");
-    assert!(Access::try_of::<Columns>().is_err(), "a column is read while another variant writes it");
+    assert!(Access::try_of::<OtherColumns>().is_err(), "a column is read while another variant writes it");
 }
 
 #[test]

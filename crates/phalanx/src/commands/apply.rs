@@ -68,8 +68,8 @@ impl CommandBuffer {
     ///
     /// Panics if a closure, a listener or the destructor of a displaced value panics. The changes of the segments before it
     /// stay, and so do those of the segment that called it. The commands after it are dropped, and the entities that they would
-    /// have spawned are despawned. If splitting a soa component into its fields panics, the changes of the commands before
-    /// that one stay.
+    /// have spawned are despawned. If splitting a soa component into its fields panics, or creating a [required
+    /// component](crate::Component#required-components), the changes of the commands before that one stay.
     pub fn apply(&mut self, world: &mut World) -> ApplyReport {
         let mut report = ApplyReport { executed: self.len(), skipped: Vec::new() };
         apply_scope::run(world, |world| {

@@ -190,6 +190,9 @@ impl Storage {
             let relation = self.sparse.relation_id(at);
             // The common case by itself: no dirty bits are kept.
             if let Some((mut links, changes)) = self.sparse.ready_links(relation, slot) {
+                // The neighbours in the list are mostly those that were spawned before and after it.
+                links.prefetch(slot.wrapping_sub(1));
+                links.prefetch(slot.wrapping_add(1));
                 if links.get(slot).first != NONE {
                     return false;
                 }

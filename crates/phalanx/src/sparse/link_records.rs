@@ -3,7 +3,7 @@
 
 use super::{LinearStorage, SparseStorage, SparseStorages, Store, Values};
 use crate::change_detection::{Clock, Tick, set_column_tick};
-use crate::links::{Link, LinkStore, LinkView, NONE, OnDespawn, RelationInfo};
+use crate::links::{Link, LinkStore, LinkView, OnDespawn, RelationInfo};
 use crate::prefetch::prefetch;
 use core::mem::MaybeUninit;
 use core::ptr::NonNull;
@@ -168,10 +168,11 @@ impl SparseStorages {
         let mut cut = crate::alloc::try_vec(copy.len() as usize)?;
         let links = self.links(Some(storage_id));
         let mut leading_out = 0;
+        let is_slot = |slot: u32| slot != crate::links::NONE;
         for slot in links.slots() {
             let target = links.get(slot).target;
-            let kept = (is_kept(slot), target != NONE && is_kept(target));
-            if target != NONE && kept != (true, true) {
+            let kept = (is_kept(slot), is_slot(target) && is_kept(target));
+            if is_slot(target) && kept != (true, true) {
                 leading_out += usize::from(kept.0 != kept.1);
                 cut.push(slot);
             }
@@ -271,6 +272,11 @@ impl LinkView for LinkRecords<'_> {
 }
 
 impl<const TRACKED: bool> LinkView for LinkRecordsMut<'_, TRACKED> {
+    #[inline(always)]
+    fn prefetch(&self, slot: u32) {
+        prefetch(self.records.as_ptr().wrapping_add(slot as usize));
+    }
+
     #[inline(always)]
     fn get(&self, slot: u32) -> Link {
         match self.has(slot) {

@@ -5,7 +5,7 @@ use super::World;
 use super::get::{Mut, Ref};
 use super::slot_batch::remove_each;
 use crate::alloc::try_reserve;
-use crate::bundle::Bundle;
+use crate::bundle::{Bundle, WriteOnce};
 use crate::bundle_info::EdgeKey;
 use crate::component::Component;
 use crate::error::{ComponentError, NoSuchEntity, StructuralError, infallible, require_alive};
@@ -248,11 +248,9 @@ impl<C: Component> ComponentViewMut<'_, C> {
             // SAFETY: the entity is at `from` and has the component, which the edge of that table inserts.
             true => unsafe { self.world.replace_along(entity, from, edge, value).map(Some) },
             false => {
+                let mut value = WriteOnce::new(value);
                 // SAFETY: the entity is at `from`, and the edge is one of that table that inserts the component.
-                let mut value = Some(value);
-                let mut write = |ptr| unsafe { value.take().expect("a value is written once").write(ptr) };
-                // SAFETY: the entity is at `from`, and the edge is one of that table that inserts the component.
-                unsafe { self.world.insert_along_erased(entity, from, edge, &mut write)? };
+                unsafe { self.world.insert_along_erased(entity, from, edge, &mut |ptr| value.write(ptr))? };
                 Ok(None)
             }
         }

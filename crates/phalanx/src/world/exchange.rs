@@ -3,7 +3,7 @@
 
 use super::World;
 use crate::alloc::try_vec;
-use crate::bundle::Bundle;
+use crate::bundle::{Bundle, WriteOnce};
 use crate::bundle_info::{self, BundleKey, EdgeKey};
 use crate::error::StructuralError;
 use core::any::TypeId;
@@ -63,10 +63,8 @@ impl World {
         // SAFETY: the entity is at `from`, and the edge is one of that table that inserts this bundle.
         unsafe {
             let edge = EdgeKey::Cached { bundle_id, insert: true };
-            let mut bundle = Some(bundle);
-            self.insert_along_erased(entity, from, edge, &mut |ptr| {
-                bundle.take().expect("a bundle is written once").write(ptr);
-            })
+            let mut bundle = WriteOnce::new(bundle);
+            self.insert_along_erased(entity, from, edge, &mut |ptr| bundle.write(ptr))
         }
     }
 

@@ -2,7 +2,7 @@
 #![allow(unsafe_code)]
 
 use super::{Location, World};
-use crate::bundle::{Bundle, BundlePtr, Required, VisitSingle};
+use crate::bundle::{Bundle, BundlePtr, Required, VisitSingle, WriteOnce};
 use crate::bundle_info::EdgeKey;
 use crate::component::Component;
 use crate::error::{NoSuchEntity, StructuralError, require_alive};
@@ -69,10 +69,8 @@ impl World {
             let edge = EdgeKey::Cached { bundle_id, insert: true };
             match const { B::REQUIRES } {
                 true => {
-                    let mut bundle = Some(bundle);
-                    self.insert_along_erased(entity, from, edge, &mut |ptr| {
-                        bundle.take().expect("a bundle is written once").write(ptr);
-                    })
+                    let mut bundle = WriteOnce::new(bundle);
+                    self.insert_along_erased(entity, from, edge, &mut |ptr| bundle.write(ptr))
                 }
                 false => self.insert_along::<false>(entity, from, edge, |ptr| bundle.write(ptr)),
             }

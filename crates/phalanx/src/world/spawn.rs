@@ -2,7 +2,7 @@
 #![allow(unsafe_code)]
 
 use super::World;
-use crate::bundle::{Bundle, BundlePtr, Required};
+use crate::bundle::{Bundle, BundlePtr, Required, WriteOnce};
 use crate::bundle_info::BundleInfo;
 use crate::error::{StructuralError, infallible};
 use crate::mutation::Reserved;
@@ -89,8 +89,8 @@ impl Storage {
         unsafe {
             match const { (B::REQUIRES || B::OPTIONAL > 0, B::SPARSE > 0) } {
                 (true, _) => {
-                    let mut bundle = Some(bundle);
-                    self.spawn_erased(info, &mut |ptr| bundle.take().expect("a bundle is written once").write(ptr))
+                    let mut bundle = WriteOnce::new(bundle);
+                    self.spawn_erased(info, &mut |ptr| bundle.write(ptr))
                 }
                 (false, true) => self.spawn_with::<true>(info, |ptr| bundle.write(ptr)),
                 (false, false) => self.spawn_with::<false>(info, |ptr| bundle.write(ptr)),
