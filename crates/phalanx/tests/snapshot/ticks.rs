@@ -427,3 +427,29 @@ fn h62_forged_ticks_are_refused_or_a_world() {
     let world = attempt(&other.file(), BOUND).unwrap();
     assert_eq!(world.query_filtered::<(), Added<Armor>>().len(), 2);
 }
+
+#[test]
+fn a_resource_that_is_loaded_or_merged_is_new() {
+    #[derive(Debug, PartialEq, Serialize, Deserialize)]
+    struct Score(u32);
+    let mut registry = all();
+    registry.serde_resource::<Score>("score").unwrap();
+    // With and without a section of ticks.
+    for settled in [true, false] {
+        let mut world = World::new();
+        world.insert_resource(Score(1));
+        world.spawn(TableRow(1));
+        if settled {
+            world.clear_trackers();
+        }
+        assert_eq!(world.resource_ref::<Score>().unwrap().is_changed(), !settled);
+        let file = saved(&registry, &world);
+        let there = loaded(&registry, &file);
+        let score = there.resource_ref::<Score>().unwrap();
+        assert!(score.is_added() && score.is_changed() && score.0 == 1);
+        let mut other = World::new();
+        other.clear_trackers();
+        registry.merge(&mut other, &file[..]).unwrap();
+        assert!(other.resource_ref::<Score>().unwrap().is_added());
+    }
+}
