@@ -270,23 +270,6 @@ const WORKLOADS: &[(&str, fn())] = &[
         all();
         measured(all);
     }),
-    ("find, three names", || {
-        let mut world = World::new();
-        let mut paths = Vec::new();
-        for a in 0..10 {
-            let squadron = world.spawn_named(&format!("squadron {a}"), ()).unwrap();
-            for b in 0..20 {
-                let mut squadron = world.entity_mut(squadron).unwrap();
-                let ship = squadron.spawn_child_named(&format!("ship {b}"), ()).unwrap();
-                for c in 0..50 {
-                    world.entity_mut(ship).unwrap().spawn_child_named(&format!("turret {c}"), ()).unwrap();
-                    paths.push(format!("squadron {a}/ship {b}/turret {c}"));
-                }
-            }
-        }
-        assert_eq!(paths.len(), COUNT);
-        measured(|| paths.iter().filter(|path| world.find(path).is_some()).count());
-    }),
     ("for, linear", || {
         let mut world = linear_world();
         measured(|| {

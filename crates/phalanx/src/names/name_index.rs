@@ -169,6 +169,7 @@ mod tests {
         assert_eq!((added, index.validate(4)), (6, Ok(())));
         index.clear();
         assert!((0..4).all(|slot| index.add(slot * 3, slot, |_| true)));
-        assert!(index.is_too_large_for(2) && !index.is_too_large_for(4));
+        assert!(!index.is_too_large_for(1) && !index.is_too_large_for(4));
+        assert!(NameIndex::try_new(5).unwrap().is_too_large_for(4));
     }
 }

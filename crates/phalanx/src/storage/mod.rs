@@ -19,7 +19,6 @@ use crate::change_detection::{RunTicks, Tick};
 use crate::component::{ComponentId, Components};
 use crate::error::NoSuchEntity;
 use crate::journal::Journal;
-use crate::mutation::despawn_set::DespawnSet;
 use crate::names::NameIndex;
 use crate::rows::Rows;
 use crate::signature::Signature;
@@ -62,8 +61,6 @@ pub(crate) struct Storage {
     pub(crate) journal: Journal,
     /// Where entities with a name may be found. `None` while no entity has had one.
     pub(crate) names: Option<Box<NameIndex>>,
-    /// The memory of the last set of entities that were despawned together. It is empty otherwise.
-    pub(crate) despawn_set: DespawnSet,
     /// The timeline that removed the dirty bits of written rows last. Without one, only lanes that are tracked have them.
     pub(crate) tracker: Option<u64>,
     /// Whether accesses are counted.
@@ -90,7 +87,6 @@ impl Storage {
             rows: Rows::default(),
             journal: Journal::default(),
             names: None,
-            despawn_set: DespawnSet::default(),
             tracker: None,
             counting: false,
         }

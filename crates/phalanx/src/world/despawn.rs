@@ -218,12 +218,12 @@ impl World {
     /// without those that are despawned because of others.
     #[inline(never)]
     fn despawn_all(&mut self, entities: &[Entity], despawns: Despawns) -> Result<usize, StructuralError> {
-        let mut set = core::mem::take(&mut self.storage.despawn_set);
+        let mut set = core::mem::take(&mut self.despawn_set);
         set.clear();
         let outcome = self.despawn_listed(entities, despawns, &mut set);
         // If a destructor panics, its memory is freed instead.
         set.clear_and_shrink();
-        self.storage.despawn_set = set;
+        self.despawn_set = set;
         outcome
     }
 

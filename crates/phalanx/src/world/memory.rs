@@ -152,7 +152,7 @@ impl World {
         });
         let (rows, masks, signals) = (
             self.storage.rows.bytes(),
-            self.storage.sparse.overhead() + self.storage.despawn_set.bytes(),
+            self.storage.sparse.overhead() + self.despawn_set.bytes(),
             self.storage.journal.bytes() + self.observers.as_ref().map_or(0, |observers| observers.bytes()),
         );
         let names = self.storage.names.as_ref().map_or(0, |index| size_of::<NameIndex>() + index.bytes());

@@ -86,6 +86,7 @@ use crate::alloc::unwrap_alloc;
 use crate::bundle_info::BundleInfos;
 use crate::change_detection::{Moment, Tick};
 use crate::component::{Component, ComponentId, Components};
+use crate::mutation::despawn_set::DespawnSet;
 use crate::query::cache::QueryCache;
 use crate::signature::Signature;
 pub(crate) use crate::storage::Location;
@@ -122,6 +123,8 @@ pub struct World {
     pub(crate) bundles: BundleInfos,
     pub(crate) queries: Option<Box<QueryCache>>,
     pub(crate) resources: crate::resources::Resources,
+    /// The memory of the last set of entities that were despawned together. It is empty otherwise.
+    despawn_set: DespawnSet,
 }
 
 // SAFETY: the query cache has states of queries, which are `Send` and `Sync`. So is everything else.
@@ -145,6 +148,7 @@ impl World {
             bundles: BundleInfos::try_new()?,
             queries: None,
             resources: Default::default(),
+            despawn_set: DespawnSet::default(),
         };
         world.storage.sparse.clock.id = world.id;
         world.storage.table_of(&Signature::EMPTY)?;

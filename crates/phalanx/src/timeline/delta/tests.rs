@@ -164,27 +164,27 @@ fn h100_no_bytes_of_a_delta_make_names_that_cannot_be() {
     let mut world = World::new();
     let all: Vec<Entity> = (0..6).map(|n| world.spawn((Row(n), Owner(n), Line(n as u8)))).collect();
     for (n, entity) in all.iter().enumerate() {
-        world.entity_mut(*entity).unwrap().set_name(["a", "b", "c", "d", "e", "f"][n]).unwrap();
+        world.entity_mut(*entity).unwrap().set_name(["aaaa", "bbbb", "cccc", "dddd", "eeee", "ffff"][n]).unwrap();
     }
     world.relations_mut::<ChildOf>().link(all[1], all[0]).unwrap();
     let before = world.checkpoint().unwrap();
-    world.entity_mut(all[1]).unwrap().set_name("c").unwrap();
+    world.entity_mut(all[1]).unwrap().set_name("cccc").unwrap();
     world.relations_mut::<ChildOf>().link(all[3], all[0]).unwrap();
     world.entity_mut(all[5]).unwrap().remove_name().unwrap();
-    world.entity_mut(all[4]).unwrap().set_name("g").unwrap();
+    world.entity_mut(all[4]).unwrap().set_name("gggg").unwrap();
     let bytes = delta(&before, &world.checkpoint().unwrap()).unwrap();
     try_forged(&mut world, &before, &bytes, 2);
-    assert_eq!(world.find("a/c"), Some(all[1]));
+    assert_eq!(world.find("aaaa/cccc"), Some(all[1]));
     // The name of one becomes that of its sibling.
     let mut forged = bytes.clone();
-    let at = forged.iter().position(|byte| *byte == b'g').unwrap();
-    forged[at] = b'c';
+    let at = forged.windows(4).position(|text| text == b"gggg").unwrap();
+    forged[at..at + 4].fill(b'c');
     world.rollback(&before).unwrap();
     let error = try_apply(&mut world, &forged, false, None).unwrap_err();
     assert!(error.to_string().contains("the same name"), "{error}");
-    forged[at] = b'/';
+    forged[at + 1] = b'/';
     assert!(try_apply(&mut world, &forged, false, None).is_err());
-    assert_eq!(world.find("e"), Some(all[4]));
+    assert_eq!(world.find("eeee"), Some(all[4]));
 }
 
 /// Applies the bytes with changes: each byte is replaced by another, `times` times.
