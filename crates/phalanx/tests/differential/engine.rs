@@ -361,19 +361,26 @@ impl<'t> Engine<'t> {
                 let alive = self.model.entities.contains_key(&e);
                 if self.all_or_nothing(input, alive, |world| (pile.insert_new)(world, tally, e, key)).0 {
                     let bag = self.model.entities.get_mut(&e).unwrap();
-                    pile.kinds.iter().for_each(|kind| bag[*kind] = bag[*kind].or(with[*kind]));
+                    let new: Vec<usize> = pile.given(key).filter(|kind| bag[*kind].is_none()).collect();
+                    give_kinds(bag, new.into_iter(), key);
                 }
             }
             (31, Some(e)) => {
                 let Some(to) = self.who(input) else { return };
                 let bag = self.model.entities.get(&e);
-                let has_all = bag.is_some_and(|bag| pile.kinds.iter().all(|kind| bag[*kind].is_some()));
+                let is_there = |bag: &Bag, kind: &usize| bag[*kind].is_some() || pile.optional.contains(kind);
+                let has_all = bag.is_some_and(|bag| pile.kinds.iter().all(|kind| is_there(bag, kind)));
                 let valid = has_all && self.model.entities.contains_key(&to);
                 let moved = bag.copied();
-                if self.all_or_nothing(input, valid, |world| (pile.move_to)(world, e, to)).0 {
+                let (done, _) = self.all_or_nothing(input, valid, |world| (pile.move_to)(world, e, to));
+                if done && e != to {
                     rob(self.model.entities.get_mut(&e).unwrap(), pile.kinds);
-                    let bag = self.model.entities.get_mut(&to).unwrap();
-                    pile.kinds.iter().for_each(|kind| bag[*kind] = moved.unwrap()[*kind]);
+                    let (bag, moved) = (self.model.entities.get_mut(&to).unwrap(), moved.unwrap());
+                    let kinds = pile.kinds.iter().filter(|kind| moved[**kind].is_some());
+                    kinds.clone().for_each(|kind| bag[*kind] = moved[*kind]);
+                    for required in kinds.flat_map(|kind| requires(*kind)) {
+                        bag[*required] = bag[*required].or(Some(keep(*required, REQUIRED)));
+                    }
                 }
             }
             (5..9, Some(e)) => {
@@ -475,7 +482,8 @@ impl<'t> Engine<'t> {
         }
         let (tally, valid) = (self.tally, pairs.iter().all(|(entity, _)| self.model.entities.contains_key(entity)));
         if self.all_or_nothing(input, valid, |world| (pile.insert_batch)(world, tally, &pairs)).0 {
-            for (entity, key) in pairs {
+            let last: BTreeMap<Entity, u32> = pairs.into_iter().collect();
+            for (entity, key) in last {
                 give(self.model.entities.get_mut(&entity).unwrap(), pile, key);
             }
         }
