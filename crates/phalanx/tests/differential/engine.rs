@@ -481,7 +481,11 @@ impl<'t> Engine<'t> {
             pairs.extend(self.who(input).map(|entity| (entity, key)));
         }
         let (tally, valid) = (self.tally, pairs.iter().all(|(entity, _)| self.model.entities.contains_key(entity)));
-        if self.all_or_nothing(input, valid, |world| (pile.insert_batch)(world, tally, &pairs)).0 {
+        // Required values are created while the batch is committed, so a panic of theirs leaves the entities before it changed.
+        self.constructors_panic = false;
+        let done = self.all_or_nothing(input, valid, |world| (pile.insert_batch)(world, tally, &pairs)).0;
+        self.constructors_panic = true;
+        if done {
             let last: BTreeMap<Entity, u32> = pairs.into_iter().collect();
             for (entity, key) in last {
                 give(self.model.entities.get_mut(&entity).unwrap(), pile, key);
