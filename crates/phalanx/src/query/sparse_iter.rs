@@ -368,7 +368,7 @@ impl<'w, 's, Q: QueryData> SparseIter<'w, 's, Q> {
             }
         };
         let max_len = max_len.min(self.max_len);
-        (max_len > 0).then(|| SparseIter { source, front, back: Rows::EMPTY, max_len, ..*self })
+        (max_len > 0).then_some(SparseIter { source, front, back: Rows::EMPTY, max_len, ..*self })
     }
 
     /// Returns an iterator over some [positions](SparseIter::positions), of an iterator that has not been advanced.

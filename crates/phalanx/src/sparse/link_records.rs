@@ -227,9 +227,9 @@ impl<'a> LinkRecords<'a> {
     #[inline(always)]
     fn new(linear: &'a LinearStorage) -> LinkRecords<'a> {
         let (words, values) = (linear.words(), linear.values());
-        // SAFETY: the first lane of a relation is an array of records, one for each covered slot and more. Records that are not
-        // initialised are only shown as such. While the storage is borrowed, none is written.
         let records = match values.lanes().first() {
+            // SAFETY: the first lane of a relation is an array of records, one for each covered slot and more. Records that are
+            // not initialised are only shown as such. While the storage is borrowed, none is written.
             Some(lane) if !words.is_empty() => unsafe {
                 core::slice::from_raw_parts(lane.ptr().cast().as_ptr(), words.len() * 64)
             },
