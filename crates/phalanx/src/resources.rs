@@ -17,7 +17,9 @@ pub(crate) use resource_cell::ResourceCell;
 pub use resource_id::ResourceId;
 pub(crate) use resource_id::ResourceType;
 
-use crate::change_detection::{AtomicTicks, ComponentTicks, RunTicks, Tick};
+#[cfg(feature = "snapshot")]
+use crate::change_detection::ComponentTicks;
+use crate::change_detection::{AtomicTicks, RunTicks, Tick};
 use crate::component::TypeIdHasher;
 use crate::error::NoSuchResource;
 use core::any::{Any, TypeId};
