@@ -283,17 +283,30 @@ pub(crate) mod sealed {
         /// The generation is at most the last one. Or it has the dead bit, and the key is never looked up, because it would
         /// match a dead slot.
         unsafe fn from_parts(index: u32, generation: u32) -> Self;
+
+        /// Returns the index plus one, which is what a key stores. An address that is computed from it needs no subtraction.
+        fn position(self) -> u32;
     }
     impl Sealed for Entity {
         #[inline(always)]
         unsafe fn from_parts(index: u32, generation: u32) -> Self {
             Entity::new(index, generation)
         }
+
+        #[inline(always)]
+        fn position(self) -> u32 {
+            self.position()
+        }
     }
     impl<K: ?Sized> Sealed for Handle<K> {
         #[inline(always)]
         unsafe fn from_parts(index: u32, generation: u32) -> Self {
             Handle::new(index, generation)
+        }
+
+        #[inline(always)]
+        fn position(self) -> u32 {
+            self.entity.position()
         }
     }
 }

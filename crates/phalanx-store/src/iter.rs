@@ -5,7 +5,6 @@
 #![allow(unsafe_code)]
 
 pub use crate::cursor::{BitCursor, Cursor, DenseCursor};
-use crate::raw::drop_all;
 use core::fmt;
 use core::iter::FusedIterator;
 use core::marker::PhantomData;
@@ -188,12 +187,16 @@ pub trait Emptying: sealed::Sealed {
     type Key;
     /// The type of the values.
     type Value;
-    /// Removes and returns the first value at or after `from`, and moves `from` past it. The container stays valid.
-    fn take_from(&mut self, from: &mut u32) -> Option<(Self::Key, Self::Value)>;
-    /// Removes and returns the last value before `to`, and moves `to` to where it was. The container stays valid.
-    ///
-    /// `to` only saves time: there are no values at or after it.
-    fn take_before(&mut self, to: &mut u32) -> Option<(Self::Key, Self::Value)>;
+    /// How far the container was emptied.
+    type Place;
+    /// The place before anything is removed.
+    const START: Self::Place;
+    /// Removes and returns the first value, and notes the place. The container stays valid.
+    fn take_first(&mut self, place: &mut Self::Place) -> Option<(Self::Key, Self::Value)>;
+    /// Removes and returns the last value, and notes the place. The container stays valid.
+    fn take_last(&mut self, place: &mut Self::Place) -> Option<(Self::Key, Self::Value)>;
+    /// Removes and drops all values that are left, even if a destructor panics.
+    fn drop_rest(&mut self, place: &mut Self::Place);
     /// Returns the number of values that are left.
     fn left(&self) -> usize;
 }
@@ -205,32 +208,30 @@ pub(crate) mod sealed {
 /// An iterator that removes all values of a container, in its order. Values that are not taken are dropped with it.
 pub struct Drain<'a, S: Emptying> {
     store: &'a mut S,
-    from: u32,
-    to: u32,
+    place: S::Place,
 }
 
 impl<'a, S: Emptying> Drain<'a, S> {
     pub(crate) fn new(store: &'a mut S) -> Self {
-        Drain { store, from: 0, to: u32::MAX }
+        Drain { store, place: S::START }
     }
 }
 
 impl<S: Emptying> Drop for Drain<'_, S> {
     fn drop(&mut self) {
-        drop_all(self, drop);
+        self.store.drop_rest(&mut self.place);
     }
 }
 
 /// An iterator that moves keys and values out of a container, in its order.
 pub struct IntoIter<S: Emptying> {
     store: S,
-    from: u32,
-    to: u32,
+    place: S::Place,
 }
 
 impl<S: Emptying> IntoIter<S> {
     pub(crate) fn new(store: S) -> Self {
-        IntoIter { store, from: 0, to: u32::MAX }
+        IntoIter { store, place: S::START }
     }
 }
 
@@ -241,7 +242,7 @@ macro_rules! emptying {
 
             #[inline]
             fn next(&mut self) -> Option<Self::Item> {
-                self.store.take_from(&mut self.from)
+                self.store.take_first(&mut self.place)
             }
 
             fn size_hint(&self) -> (usize, Option<usize>) {
@@ -251,7 +252,7 @@ macro_rules! emptying {
         impl<S: Emptying> DoubleEndedIterator for $name<$($args),*> {
             #[inline]
             fn next_back(&mut self) -> Option<Self::Item> {
-                self.store.take_before(&mut self.to)
+                self.store.take_last(&mut self.place)
             }
         }
         impl<S: Emptying> ExactSizeIterator for $name<$($args),*> {}

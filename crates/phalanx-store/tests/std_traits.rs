@@ -1,7 +1,7 @@
 //! What the containers implement of the standard library: comparison, hashing, conversions, iteration from both ends.
 
 use phalanx_store::{DisjointError, Entity, EntityPool, LinearStore, PackedStore, SlotStore, SparseSet, Store};
-use phalanx_testkit::{Liar, Lie, measure};
+use phalanx_testkit::{Counted, Liar, Lie, Site, Tally, catch, measure};
 use std::hash::{BuildHasher, Hash, RandomState};
 
 #[global_allocator]
@@ -249,4 +249,33 @@ fn errors_of_disjoint_borrows_are_one_type() {
     absent(&sparse, error);
     let error = linear.get_disjoint_mut([a, b]).map(drop);
     absent(&linear, error);
+}
+
+#[test]
+fn a_clone_that_panics_brings_no_handle_of_the_store_back() {
+    macro_rules! check {
+        ($($store:ident)*) => {$(
+            for n in [1, 2, 40, 70] {
+                let tally = Tally::new();
+                let mut store = $store::<Counted>::new();
+                let mut keys: Vec<_> = (0..90).map(|key| store.insert(tally.value(key))).collect();
+                keys.drain(70..).for_each(|key| drop(store.remove(key)));
+                let mut source = store.clone();
+                keys.extend((0..30).map(|key| store.insert(tally.value(key))));
+                source.shrink_to_fit();
+                tally.arm(Site::Clone, n);
+                assert!(catch(|| store.clone_from(&source)).is_err());
+                tally.disarm(Site::Clone);
+                store.validate().unwrap();
+                assert_eq!((store.len(), tally.live()), (0, 70), "only the source has values");
+                for key in 0..150 {
+                    let new = store.insert(tally.value(key));
+                    assert!(!keys.contains(&new), "{new:?} named another value before");
+                }
+                drop((store, source));
+                tally.assert_no_leaks();
+            }
+        )*};
+    }
+    check!(SlotStore PackedStore);
 }

@@ -5,49 +5,78 @@ use super::sparse::{DenseKey, Entry, Sparse};
 use crate::raw::{Dense, DenseIndex, Rows};
 use crate::{AllocError, Key};
 
+/// The window of an index, at hand for many links. Its address is not shared, so that a loop keeps it in registers.
+#[derive(Clone, Copy)]
+struct Window {
+    entries: *mut Entry,
+    len: u32,
+}
+
 impl<K: Key> Sparse<K> {
-    /// Links the `live` keys among these dense keys to their positions, in an empty index. Holes are skipped.
-    ///
-    /// Returns a key whose index came before, if there is one. The index must not be used then.
+    fn window(&self) -> Window {
+        Window { entries: self.window.ptr(), len: self.window_len }
+    }
+
+    /// Links a key to a position, after `live` others. Returns `false` if the index of the key is occupied, and links nothing
+    /// then. With `NEW`, it is not.
     ///
     /// # Safety
     ///
-    /// No key has an index above `last`.
-    unsafe fn try_link_all(
+    /// The window is that of the index.
+    #[inline(always)]
+    unsafe fn try_link<const NEW: bool>(
         &mut self,
-        dense_keys: &[DenseKey<K>],
-        last: u32,
+        window: &mut Window,
+        key: K,
+        position: u32,
         live: u32,
-    ) -> Result<Option<K>, AllocError> {
-        let keys = dense_keys.iter().zip(0..).filter(|(dense_key, _)| !<Self as DenseIndex>::is_hole(**dense_key));
-        let keys = keys.map(|(dense_key, position)| (dense_key.0, position));
-        // If the window takes in the last index for all keys, it takes in all of them.
-        self.try_prepare_slow(last, live.saturating_sub(1), 0)?;
-        if last < self.window_len {
-            let window = self.window.ptr();
-            for (key, position) in keys {
-                // SAFETY: no index is above `last`, and `window_len` entries are initialised, that of `last` among them.
-                let entry = unsafe { &mut *window.add(key.index() as usize) };
-                if !entry.is_vacant() {
-                    return Ok(Some(key));
-                }
-                *entry = Entry { position, word: key.generation() };
-            }
-            return Ok(None);
+    ) -> Result<bool, AllocError> {
+        if key.index() >= window.len {
+            let is_vacant = self.try_link_beyond(key, position, live)?;
+            *window = self.window();
+            return Ok(is_vacant);
         }
-        for ((key, position), before) in keys.zip(0..) {
-            self.try_prepare(key.index(), before)?;
-            if !self.entry(key.index()).is_vacant() {
-                return Ok(Some(key));
-            }
+        // SAFETY: the window has `len` initialised entries, and the index is borrowed exclusively.
+        let entry = unsafe { &mut *window.entries.add(key.index() as usize) };
+        debug_assert!(!NEW || entry.is_vacant());
+        if !NEW && !entry.is_vacant() {
+            return Ok(false);
+        }
+        *entry = Entry { position, word: key.generation() };
+        Ok(true)
+    }
+
+    /// Links a key beyond the window, which may grow.
+    #[cold]
+    #[inline(never)]
+    fn try_link_beyond(&mut self, key: K, position: u32, live: u32) -> Result<bool, AllocError> {
+        self.try_prepare(key.index(), live)?;
+        let is_vacant = self.entry(key.index()).is_vacant();
+        if is_vacant {
             self.link(key, position);
         }
-        Ok(None)
+        Ok(is_vacant)
+    }
+
+    /// Links the keys among these dense keys of a container to their positions, in an empty index. Returns the number of
+    /// holes.
+    pub(super) fn try_relink(&mut self, dense_keys: &[DenseKey<K>]) -> Result<u32, AllocError> {
+        let (mut window, mut holes) = (self.window(), 0);
+        for (dense_key, position) in dense_keys.iter().zip(0..) {
+            if <Self as DenseIndex>::is_hole(*dense_key) {
+                holes += 1;
+                continue;
+            }
+            // SAFETY: the window is that of the index. The keys of a container differ.
+            unsafe { self.try_link::<true>(&mut window, dense_key.0, position, position - holes)? };
+        }
+        Ok(holes)
     }
 }
 
 impl<K: Key, R: Rows> Dense<Sparse<K>, R> {
-    /// Inserts these keys into an empty container, in their order. `None` leaves a hole.
+    /// Inserts these keys into an empty container, in their order. `None` leaves a hole. `slots` is a number that all
+    /// indices of the keys are expected to be below.
     ///
     /// The rows of the keys are in use from then on. Holes at the end are left out, as the last position is never one.
     ///
@@ -66,14 +95,42 @@ impl<K: Key, R: Rows> Dense<Sparse<K>, R> {
     #[track_caller]
     pub unsafe fn try_admit_all<E: From<AllocError>>(
         &mut self,
+        slots: u32,
         keys: impl ExactSizeIterator<Item = Result<Option<K>, E>>,
         twice: impl FnOnce(K) -> E,
     ) -> Result<(), E> {
         assert_eq!(self.len, 0, "keys for a container that has some");
+        let admitted = self.try_write_all(slots, keys, twice);
+        if admitted.is_err() {
+            self.index = Sparse::new();
+        }
+        let (len, holes, low) = admitted?;
+        // SAFETY: the positions are within the capacity, and the container is borrowed exclusively.
+        unsafe { self.keys.set_dirty_rows(0..len) };
+        (self.len, self.holes, self.low, self.gap) = (len, holes, low, 0..0);
+        Ok(())
+    }
+
+    /// Writes and links keys that are not in use yet. Returns the number of positions, the number of holes among them, and the
+    /// first hole.
+    fn try_write_all<E: From<AllocError>>(
+        &mut self,
+        slots: u32,
+        keys: impl ExactSizeIterator<Item = Result<Option<K>, E>>,
+        twice: impl FnOnce(K) -> E,
+    ) -> Result<(u32, u32, u32), E> {
         let count = u32::try_from(keys.len()).map_err(|_| AllocError::CapacityOverflow)?;
         self.try_reserve(count)?;
+        if let (Some(last), Some(live)) = (slots.checked_sub(1), count.checked_sub(1)) {
+            // If the window takes in the last index for all keys, it takes in all of them. It grows only for those that come.
+            if u64::from(last) < Sparse::<K>::window_limit(live) {
+                self.index.try_prepare_slow(last, live, 0)?;
+            }
+        }
         let lane = self.keys.ptr();
-        let (mut last, mut len, mut holes, mut low) = (0, 0, 0, 0);
+        let mut window = self.index.window();
+        let index = &mut self.index;
+        let (mut len, mut holes, mut low) = (0, 0, 0);
         for (at, key) in (0..count).zip(keys) {
             let Some(key) = key? else { continue };
             if len < at {
@@ -86,23 +143,13 @@ impl<K: Key, R: Rows> Dense<Sparse<K>, R> {
             }
             // SAFETY: there is capacity for `count` dense keys, and `at` is below `count`.
             unsafe { lane.add(at as usize).write(DenseKey(key)) };
-            (last, len) = (last.max(key.index()), at + 1);
+            len = at + 1;
+            // SAFETY: the window is that of the index.
+            if !unsafe { index.try_link::<false>(&mut window, key, at, at - holes)? } {
+                return Err(twice(key));
+            }
         }
-        if len == 0 {
-            return Ok(());
-        }
-        // SAFETY: `len` dense keys were just written, and `last` is the highest index of them.
-        let linked = unsafe { self.index.try_link_all(self.keys.slice(len), last, len - holes) };
-        if !matches!(linked, Ok(None)) {
-            self.index = Sparse::new();
-        }
-        if let Some(key) = linked? {
-            return Err(twice(key));
-        }
-        // SAFETY: the positions are within the capacity, and the container is borrowed exclusively.
-        unsafe { self.keys.set_dirty_rows(0..len) };
-        (self.len, self.holes, self.low, self.gap) = (len, holes, low, 0..0);
-        Ok(())
+        Ok((len, holes, low))
     }
 }
 
@@ -128,13 +175,14 @@ mod tests {
     /// A container of these indices; a hole is `u32::MAX`, and 13 is dead.
     fn filled(indices: &[u32]) -> (Dense<Sparse<Entity>, LaneOf<u32>>, Result<(), No>) {
         let mut dense = Dense::new(Sparse::new(), LaneOf::new());
+        let slots = indices.iter().filter(|index| **index != u32::MAX).max().map_or(0, |last| last + 1);
         let keys = indices.iter().map(|index| match *index {
             u32::MAX => Ok(None),
             13 => Err(No::Dead(13)),
             index => Ok(Some(Entity::new(index, index % 3))),
         });
         // SAFETY: numbers without a meaning have no need to be written, and are not read.
-        let done = unsafe { dense.try_admit_all(keys, |key| No::Twice(key.index())) };
+        let done = unsafe { dense.try_admit_all(slots, keys, |key| No::Twice(key.index())) };
         dense.validate().unwrap();
         (dense, done)
     }
@@ -176,5 +224,53 @@ mod tests {
         assert_eq!(done, Ok(()));
         assert_eq!((dense.positions(), dense.holes()), (3, 1));
         assert_eq!(filled(&[u32::MAX]).0.positions(), 0);
+    }
+
+    #[test]
+    fn an_index_that_is_copied_is_the_one_that_is_rebuilt() {
+        let far: Vec<u32> = (0..100).map(|i| i * 900 % 977 * 5000).collect();
+        let near: Vec<u32> = (0..9000).rev().filter(|i| *i != 13).collect();
+        let sparse: Vec<u32> = (0..2000).map(|i| 20 + i * 4).collect();
+        for list in [&far[..], &near, &sparse, &[], &[0], &[7, 3, 5000]] {
+            let (mut dense, _) = filled(list);
+            // The highest index is removed, and half of the keys, until none is left.
+            loop {
+                let (copied, rebuilt) = (dense.index.try_compacted(dense.live()), dense.index.try_rebuilt());
+                let (copied, rebuilt) = (copied.unwrap(), rebuilt.unwrap());
+                assert_eq!((copied.window_len, copied.bytes()), (rebuilt.window_len, rebuilt.bytes()));
+                assert!(!copied.is_loose(dense.live()));
+                for &index in list {
+                    assert_eq!(copied.position_at(index), dense.index.position_at(index));
+                }
+                let Some(last) = dense.dense_keys().iter().map(|key| key.0).max_by_key(|key| key.index()) else {
+                    break;
+                };
+                let position = dense.index.position(last).unwrap();
+                // SAFETY: the key is at this position, and numbers need no drop.
+                unsafe { dense.swap_remove(position, DenseKey(last)) };
+                for _ in 0..dense.live() / 2 {
+                    let Some(&key) = dense.dense_keys().last() else { break };
+                    // SAFETY: as above.
+                    unsafe { dense.swap_remove(dense.positions() - 1, key) };
+                }
+                dense.validate().unwrap();
+            }
+        }
+    }
+
+    #[test]
+    fn keys_of_another_container_are_found_at_the_same_positions() {
+        for list in [&[7, u32::MAX, u32::MAX, 3, u32::MAX, 5][..], &[9_000_000, 2, u32::MAX, 3], &[]] {
+            let (dense, _) = filled(list);
+            let keys = dense.dense_keys();
+            // SAFETY: the bytes are those of dense keys, and numbers without a meaning need not be written.
+            let mut again = unsafe {
+                let rows = LaneOf::<u32>::new();
+                Dense::<Sparse<Entity>, _>::try_rebuild(rows, keys.as_ptr().cast(), keys.len() as u32).unwrap()
+            };
+            again.rows.try_grow(again.len).unwrap();
+            again.validate().unwrap();
+            assert_eq!((again.positions(), again.holes()), (dense.positions(), dense.holes()));
+        }
     }
 }

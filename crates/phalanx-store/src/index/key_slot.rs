@@ -80,7 +80,7 @@ impl<K: Key, R: Rows> Dense<Sparse<K>, R> {
     ///
     /// If an allocation fails, the larger block is kept.
     pub fn shrink_to_fit(&mut self) {
-        if let Ok(index) = self.index.try_compacted() {
+        if let Ok(index) = self.index.try_compacted(self.live()) {
             self.index = index;
         }
         // SAFETY: this index keeps no dense keys above those in use.
@@ -107,7 +107,7 @@ impl<K: Key, R: Rows> Dense<Sparse<K>, R> {
         keys.try_grow(self.len)?;
         // SAFETY: `len` dense keys are initialised in the source, and there is capacity for them in the copy.
         unsafe { core::ptr::copy_nonoverlapping(self.keys.ptr(), keys.ptr(), self.len as usize) };
-        let index = self.index.try_compacted()?;
+        let index = self.index.try_compacted(self.live())?;
         Ok(Dense { index, keys, rows, len: self.len, holes: self.holes, gap: self.gap.clone(), low: self.low })
     }
 
@@ -243,16 +243,8 @@ impl<K: Key, R: Rows> Dense<Sparse<K>, R> {
         let (to, bytes) = (dense.keys.ptr().cast::<u8>(), len as usize * size_of::<K>());
         // SAFETY: the caller has `len` dense keys, and there is capacity for them in the new lane.
         unsafe { core::ptr::copy_nonoverlapping(dense_keys, to, bytes) };
-        for at in 0..len {
-            // SAFETY: `len` dense keys were written just now.
-            let dense_key = unsafe { *dense.keys.at(at) };
-            if <Sparse<K> as DenseIndex>::is_hole(dense_key) {
-                dense.holes += 1;
-                continue;
-            }
-            dense.index.try_prepare(dense_key.0.index(), at - dense.holes)?;
-            dense.index.link(dense_key.0, at);
-        }
+        // SAFETY: `len` dense keys were written just now.
+        dense.holes = unsafe { dense.index.try_relink(dense.keys.slice(len))? };
         dense.len = len;
         Ok(dense)
     }

@@ -2,6 +2,7 @@
 
 mod fill;
 mod key_slot;
+mod rewrite;
 mod slots;
 mod sparse;
 

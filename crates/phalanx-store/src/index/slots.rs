@@ -7,15 +7,18 @@
 //!
 //! - `0..len` are the positions of the container;
 //! - `len..free_end` are the free slots, the next to be used first;
-//! - `free_end..total` are the retired slots.
+//! - `free_end..total` are the retired slots, as many as `retired` says.
 //!
 //! So the free list costs no memory of its own, releasing cannot fail, and successive insertions read successive words.
-//! Slots become free as soon as there is capacity for them. So an insertion has one path, whether or not its slot was
-//! used before.
+//!
+//! There may be capacity for more than `total` slots. A slot is initialised when it is first used: when all others are in
+//! use, and none is retired. After one was retired, slots become free as soon as there is capacity for them. `limit`
+//! is the number of positions for which there are slots: the capacity, or `free_end` if slots are retired.
 //!
 //! A slot is alive if and only if its dense key lies below `len` and is not a hole.
 #![allow(unsafe_code)]
 
+use crate::entity::sealed::Sealed as _;
 use crate::generation::{self, DEAD, RETIRED};
 use crate::raw::{DenseIndex, LaneOf};
 #[cfg(feature = "serde")]
@@ -44,13 +47,14 @@ const UNUSED: u32 = DEAD;
 pub struct Slots<K: ?Sized> {
     slots: LaneOf<Slot>,
     total: u32,
-    free_end: u32,
+    retired: u32,
+    limit: u32,
     kind: PhantomData<fn() -> *const K>,
 }
 
 impl<K: ?Sized> Slots<K> {
     pub(crate) const fn new() -> Slots<K> {
-        Slots { slots: LaneOf::new(), total: 0, free_end: 0, kind: PhantomData }
+        Slots { slots: LaneOf::new(), total: 0, retired: 0, limit: 0, kind: PhantomData }
     }
 
     pub(crate) fn total(&self) -> u32 {
@@ -62,13 +66,25 @@ impl<K: ?Sized> Slots<K> {
         unsafe { self.slots.slice(self.total) }
     }
 
-    /// Returns `true` if no slot is free beside the `len` in use.
+    /// Returns the end of the free slots among the dense keys.
     #[inline(always)]
-    pub(crate) fn is_full(&self, len: u32) -> bool {
-        len == self.free_end
+    fn free_end(&self) -> u32 {
+        self.total - self.retired
     }
 
-    /// Makes sure that `additional` slots are free beside the `len` in use.
+    /// Returns `true` if there is no slot beside the `len` in use.
+    #[inline(always)]
+    pub(crate) fn is_full(&self, len: u32) -> bool {
+        len == self.limit
+    }
+
+    /// Sets the limit, for a container with capacity for `keys` dense keys.
+    fn set_limit(&mut self, keys: u32) {
+        let capacity = self.slots.capacity().min(keys).min(<Self as DenseIndex>::MAX);
+        self.limit = if self.retired == 0 { capacity } else { self.free_end() };
+    }
+
+    /// Makes sure that there are `additional` slots beside the `len` in use.
     ///
     /// # Safety
     ///
@@ -79,27 +95,30 @@ impl<K: ?Sized> Slots<K> {
         len: u32,
         additional: u32,
     ) -> Result<(), AllocError> {
-        let fresh = additional.saturating_sub(self.free_end - len);
-        if fresh == 0 {
+        if additional <= self.limit - len {
             return Ok(());
         }
+        let fresh = additional - (self.free_end() - len);
         let needed = self.total.checked_add(fresh).filter(|n| *n <= <Self as DenseIndex>::MAX);
         let needed = needed.ok_or(AllocError::CapacityOverflow)?;
         self.slots.countable(needed)?;
         dense_keys.try_grow(needed)?;
         self.slots.try_grow(needed)?;
-        let total = self.slots.capacity().min(dense_keys.capacity()).min(<Self as DenseIndex>::MAX);
-        let retired = self.total - self.free_end;
-        // SAFETY: there is capacity for `total` dense keys and slots, and the dense keys are this index's own. The retired
-        // ones move to the end, the new ones follow the free ones.
-        unsafe {
-            core::ptr::copy(dense_keys.at(self.free_end), dense_keys.at(total - retired), retired as usize);
-            for (at, number) in (self.free_end..).zip(self.total..total) {
-                dense_keys.at(at).write(number);
-                self.slots.at(number).write(Slot { position: 0, word: UNUSED });
+        if self.retired > 0 {
+            let total = self.slots.capacity().min(dense_keys.capacity()).min(<Self as DenseIndex>::MAX);
+            // SAFETY: there is capacity for `total` dense keys and slots, and the dense keys are this index's own. The retired
+            // ones move to the end, the new ones follow the free ones.
+            unsafe {
+                let (from, to) = (dense_keys.at(self.free_end()), dense_keys.at(total - self.retired));
+                core::ptr::copy(from, to, self.retired as usize);
+                for (at, number) in (self.free_end()..).zip(self.total..total) {
+                    dense_keys.at(at).write(number);
+                    self.slots.at(number).write(Slot { position: 0, word: UNUSED });
+                }
             }
+            self.total = total;
         }
-        (self.free_end, self.total) = (total - retired, total);
+        self.set_limit(dense_keys.capacity());
         Ok(())
     }
 
@@ -116,21 +135,23 @@ impl<K: ?Sized> Slots<K> {
     /// `dense_keys` are those of this index's container, which has `len` positions.
     pub(crate) unsafe fn shrink(&mut self, dense_keys: &mut LaneOf<u32>, len: u32) {
         let used = self.used();
-        let (mut to, retired) = (len, self.total - self.free_end);
+        let mut to = len;
         // SAFETY: the dense keys are this index's own, so those below `total` are initialised. Those that stay move down.
         unsafe {
-            for at in len..self.free_end {
+            for at in len..self.free_end() {
                 let dense_key = *dense_keys.at(at);
                 if dense_key < used {
                     dense_keys.at(to).write(dense_key);
                     to += 1;
                 }
             }
-            core::ptr::copy(dense_keys.at(self.free_end), dense_keys.at(to), retired as usize);
+            core::ptr::copy(dense_keys.at(self.free_end()), dense_keys.at(to), self.retired as usize);
         }
-        (self.free_end, self.total) = (to, used);
+        self.total = used;
         // SAFETY: slots at and above `total` are not in use. If shrinking fails, the larger block stays.
         let _ = unsafe { self.slots.try_resize(used) };
+        // No more than the dense keys are shrunk to.
+        self.set_limit(used);
     }
 
     /// Returns the handle that [`issue`](Slots::issue) will return for a container with `len` positions.
@@ -140,14 +161,19 @@ impl<K: ?Sized> Slots<K> {
     /// `dense_keys` are those of this index's container, and the index is not full.
     #[inline(always)]
     pub(crate) unsafe fn next(&self, dense_keys: &LaneOf<u32>, len: u32) -> Handle<K> {
-        // SAFETY: dense keys below `free_end` are initialised slot numbers, and `len` is below it: the index is not full.
+        if len == self.total {
+            return Handle::new(len, 0);
+        }
+        // SAFETY: dense keys below `free_end` are initialised slot numbers. `len` is below it: the index is not full, and not
+        // all slots are in use.
         unsafe {
             let number = *dense_keys.at(len);
             Handle::new(number, generation::generation((*self.slots.at(number)).word))
         }
     }
 
-    /// Takes the free slot at `dense_keys[len]` for position `len` of the container and returns its handle.
+    /// Takes the free slot at `dense_keys[len]`, or one that was not used, for position `len` of the container. Returns its
+    /// handle.
     ///
     /// # Safety
     ///
@@ -155,8 +181,16 @@ impl<K: ?Sized> Slots<K> {
     #[inline(always)]
     pub(crate) unsafe fn issue(&mut self, dense_keys: &LaneOf<u32>, len: u32) -> Handle<K> {
         debug_assert!(!self.is_full(len));
-        // SAFETY: dense keys below `free_end` are initialised slot numbers, and `len` is below it: the index is not full.
+        // SAFETY: the index is not full.
+        // - If all slots are in use, none is retired, so there is capacity for another slot and its dense key.
+        // - Otherwise `len` is below `free_end`, and dense keys below that are initialised slot numbers.
         unsafe {
+            if len == self.total {
+                dense_keys.at(len).write(len);
+                self.slots.at(len).write(Slot { position: len, word: 0 });
+                self.total = len + 1;
+                return Handle::new(len, 0);
+            }
             let number = *dense_keys.at(len);
             let slot = self.slots.at(number);
             let word = generation::generation((*slot).word);
@@ -165,29 +199,41 @@ impl<K: ?Sized> Slots<K> {
         }
     }
 
-    /// Clones the index, for a container whose dense keys are copied too.
-    pub(crate) fn try_clone(&self) -> Result<Self, AllocError> {
-        let mut copy = Self::new();
-        copy.try_hold(self)?;
-        copy.copy_from(self);
-        Ok(copy)
-    }
-
     /// Reserves memory for the slots of another index.
     pub(crate) fn try_hold(&mut self, other: &Self) -> Result<(), AllocError> {
         self.slots.try_grow(other.total)
     }
 
-    /// Makes this index that of another container, whose dense keys are copied too.
+    /// Makes this index that of another container, whose dense keys are copied too, to where there is capacity for `keys`.
     ///
     /// # Panics
     ///
     /// Panics if there is no memory for the slots, which [`try_hold`](Slots::try_hold) reserves.
-    pub(crate) fn copy_from(&mut self, other: &Self) {
+    pub(crate) fn copy_from(&mut self, other: &Self, keys: u32) {
         assert!(self.slots.capacity() >= other.total, "memory for the slots is reserved");
         // SAFETY: `total` slots are initialised in `other`, and there is capacity for them. Two indices share no memory.
         unsafe { core::ptr::copy_nonoverlapping(other.slots.ptr(), self.slots.ptr(), other.total as usize) };
-        (self.total, self.free_end) = (other.total, other.free_end);
+        (self.total, self.retired) = (other.total, other.retired);
+        self.set_limit(keys);
+    }
+
+    /// Moves a retired slot past the free ones, which keep their order.
+    ///
+    /// # Safety
+    ///
+    /// `dense_keys` are those of this index's container. `at` is the lowest position above those in use, and has a retired
+    /// slot that is not counted as such.
+    #[cold]
+    #[inline(never)]
+    unsafe fn retire(&mut self, dense_keys: &mut LaneOf<u32>, at: u32) {
+        self.retired += 1;
+        self.limit = self.free_end();
+        // SAFETY: `at` is below the former end of the free slots, and dense keys below that are initialised.
+        unsafe {
+            let dense_key = *dense_keys.at(at);
+            core::ptr::copy(dense_keys.at(at + 1), dense_keys.at(at), (self.limit - at) as usize);
+            dense_keys.at(self.limit).write(dense_key);
+        }
     }
 
     /// Returns the handle of a live slot.
@@ -213,7 +259,8 @@ impl<K: ?Sized> Slots<K> {
             // SAFETY: `at` is below `total`, for which there is capacity.
             unsafe { index.slots.at(at).write(Slot { position: NOWHERE, word }) };
         }
-        (index.total, index.free_end) = (total, live + free);
+        (index.total, index.retired) = (total, total - (live + free));
+        index.set_limit(dense_keys.capacity());
         for (&slot, at) in order.iter().zip(0..) {
             let Some(&word) = words.get(slot as usize) else {
                 return Err(Refused::Slot { slot, what: "is in the order and does not exist" });
@@ -248,14 +295,14 @@ unsafe impl<K: ?Sized> DenseIndex for Slots<K> {
 
     #[inline(always)]
     fn position(&self, key: Handle<K>) -> Option<u32> {
-        if key.index() < self.total {
-            // SAFETY: below `total`, so initialised.
-            let slot = unsafe { *self.slots.at(key.index()) };
-            if slot.word == key.generation() {
-                return Some(slot.position);
-            }
+        // The index plus one is compared. Then the subtraction becomes part of the address.
+        let position = key.position();
+        if position > self.total {
+            return None;
         }
-        None
+        // SAFETY: below `total`, so initialised.
+        let slot = unsafe { &*self.slots.ptr().add(position as usize - 1) };
+        (slot.word == key.generation()).then_some(slot.position)
     }
 
     #[inline(always)]
@@ -285,17 +332,20 @@ unsafe impl<K: ?Sized> DenseIndex for Slots<K> {
         }
     }
 
-    #[cold]
-    #[inline(never)]
+    #[inline(always)]
+    unsafe fn release_key(&mut self, key: Handle<K>) -> bool {
+        let word = generation::released(key.generation());
+        // SAFETY: a live key names a slot below `total`, whose word is its generation.
+        unsafe { (*self.slots.ptr().add(key.position() as usize - 1)).word = word };
+        word == RETIRED
+    }
+
+    #[inline(always)]
     unsafe fn on_released(&mut self, dense_keys: &mut LaneOf<u32>, at: u32) {
-        // SAFETY: `at` is below `free_end`, and dense keys below `total` are initialised slot numbers. The free ones keep
-        // their order: a retired slot moves past all of them.
+        // SAFETY: dense keys below `total` are initialised slot numbers.
         unsafe {
-            let dense_key = *dense_keys.at(at);
-            if (*self.slots.at(dense_key)).word == RETIRED {
-                self.free_end -= 1;
-                core::ptr::copy(dense_keys.at(at + 1), dense_keys.at(at), (self.free_end - at) as usize);
-                dense_keys.at(self.free_end).write(dense_key);
+            if (*self.slots.at(*dense_keys.at(at))).word == RETIRED {
+                self.retire(dense_keys, at);
             }
         }
     }
@@ -306,11 +356,15 @@ unsafe impl<K: ?Sized> DenseIndex for Slots<K> {
 
     /// Checks the permutation, and the words against it.
     unsafe fn validate(&self, dense_keys: &LaneOf<u32>, len: u32, _: u32) -> Result<(), &'static str> {
-        if !(len <= self.free_end && self.free_end <= self.total) {
+        if self.retired > self.total || len > self.free_end() {
             return Err("slots are not divided into used, free and retired");
         }
         if self.total > self.slots.capacity() || self.total > dense_keys.capacity() {
             return Err("more slots than room");
+        }
+        let capacity = self.slots.capacity().min(dense_keys.capacity()).min(Self::MAX);
+        if self.limit > capacity || self.limit < self.free_end() || self.retired > 0 && self.limit > self.free_end() {
+            return Err("a limit of other slots than there are");
         }
         let mut seen = alloc::vec![false; self.total as usize];
         // SAFETY: dense keys below `total` are initialised.
@@ -324,7 +378,7 @@ unsafe impl<K: ?Sized> DenseIndex for Slots<K> {
             let at = at as u32;
             let right = match at {
                 _ if at < len => alive != Self::is_hole(dense_key),
-                _ if at < self.free_end => !alive && !retired && !Self::is_hole(dense_key),
+                _ if at < self.free_end() => !alive && !retired && !Self::is_hole(dense_key),
                 _ => retired && !Self::is_hole(dense_key),
             };
             if !right {
@@ -352,6 +406,6 @@ unsafe impl<K: ?Sized> DenseIndex for Slots<K> {
 
 impl<K: ?Sized> fmt::Debug for Slots<K> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Slots({} used or free, {} retired)", self.free_end, self.total - self.free_end)
+        write!(f, "Slots({} used or free, {} retired)", self.free_end(), self.retired)
     }
 }

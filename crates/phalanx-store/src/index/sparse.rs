@@ -100,6 +100,18 @@ impl<K> fmt::Debug for SparseLookup<'_, K> {
 }
 
 impl<K: Key> SparseLookup<'_, K> {
+    /// Returns the position of a key, or `None` if it is not linked.
+    #[inline(always)]
+    pub fn position(self, key: K) -> Option<u32> {
+        let index = key.index();
+        let entry = match index < self.window_len {
+            // SAFETY: `window_len` entries are initialised, and the index is borrowed.
+            true => unsafe { *self.window.add(index as usize) },
+            false => self.index.far_entry(index),
+        };
+        (entry.word == key.generation()).then_some(entry.position)
+    }
+
     /// Returns the position that is linked for an index.
     ///
     /// # Safety
@@ -154,8 +166,22 @@ impl<K: Key> Sparse<K> {
     /// Out of line, to keep the path through the window short.
     #[cold]
     #[inline(never)]
+    fn far_entry(&self, index: u32) -> Entry {
+        self.entry_in_page(index)
+    }
+
+    /// Out of line, to keep the path through the window short.
+    #[cold]
+    #[inline(never)]
     fn position_in_page(&self, index: u32) -> u32 {
         self.entry_in_page(index).position
+    }
+
+    /// Returns the position of a key beyond the window. Out of line, to keep the path through the window short.
+    #[inline(never)]
+    fn find_in_page(&self, key: K) -> Option<u32> {
+        let entry = self.entry_in_page(key.index());
+        (entry.word == key.generation()).then_some(entry.position)
     }
 
     /// Returns `true` if there is an entry for an index, vacant or not.
@@ -222,10 +248,15 @@ impl<K: Key> Sparse<K> {
         if index < self.window_len { Ok(()) } else { self.try_prepare_slow(index, live, u32::MAX) }
     }
 
+    /// Returns the length to which the window grows at most, for one key beside `live` others.
+    pub(super) fn window_limit(live: u32) -> u64 {
+        ((u64::from(live) + 1) * 4).max(PAGE as u64)
+    }
+
     #[cold]
     pub(super) fn try_prepare_slow(&mut self, index: u32, live: u32, most: u32) -> Result<(), AllocError> {
         let len = index + 1;
-        if len <= PAGE as u32 || (u64::from(live) + 1) * 4 >= u64::from(len) {
+        if u64::from(len) <= Self::window_limit(live) {
             self.window.try_grow(len)?;
             // The whole capacity is used at once, so that the next keys find their entries; up to `most`.
             let len = crate::generation::at_most_countable(self.window.capacity()).min(most.max(len));
@@ -398,8 +429,28 @@ impl<K: Key> Sparse<K> {
             || self.window_len > PAGE as u32 && (u64::from(live) + 1) * 4 < u64::from(self.window_len)
     }
 
-    /// Returns the smallest index of the same content, rebuilt.
-    pub(crate) fn try_compacted(&self) -> Result<Self, AllocError> {
+    /// Returns the smallest index of the same content: `live` keys.
+    ///
+    /// A window that the rule asks for is copied as a whole. Otherwise the index is rebuilt.
+    pub(crate) fn try_compacted(&self, live: u32) -> Result<Self, AllocError> {
+        // SAFETY: `window_len` entries are initialised.
+        let window = unsafe { self.window.slice(self.window_len) };
+        let len = window.iter().rposition(|entry| !entry.is_vacant()).map_or(0, |last| last as u32 + 1);
+        if self.pages > 0 || u64::from(len) > Self::window_limit(live.saturating_sub(1)) {
+            return self.try_rebuilt();
+        }
+        let mut new = Sparse::new();
+        // SAFETY: the new window has no entries. Then it has capacity for `len`, which are initialised here.
+        unsafe {
+            new.window.try_resize(len)?;
+            core::ptr::copy_nonoverlapping(self.window.ptr(), new.window.ptr(), len as usize);
+        }
+        new.window_len = len;
+        Ok(new)
+    }
+
+    /// Returns the smallest index of the same content, rebuilt key by key.
+    pub(super) fn try_rebuilt(&self) -> Result<Self, AllocError> {
         let mut new = Sparse::new();
         let mut live = 0;
         let mut adopt = |index: u32, entry: Entry| {
@@ -465,8 +516,14 @@ unsafe impl<K: Key> DenseIndex for Sparse<K> {
 
     #[inline(always)]
     fn position(&self, key: K) -> Option<u32> {
-        let entry = self.entry(key.index());
-        (entry.word == key.generation()).then_some(entry.position)
+        // The index plus one is compared. Then the subtraction becomes part of the address.
+        let position = key.position();
+        if position <= self.window_len {
+            // SAFETY: `window_len` entries are initialised.
+            let entry = unsafe { &*self.window.ptr().add(position as usize - 1) };
+            return (entry.word == key.generation()).then_some(entry.position);
+        }
+        self.find_in_page(key)
     }
 
     #[inline(always)]

@@ -80,3 +80,100 @@ impl<P: Copy> EntityPool<P> {
         Ok(pool)
     }
 }
+
+/// Counts of live entities and of rows.
+fn counts(word: u32) -> [u32; 2] {
+    [u32::from(is_entity(word)), u32::from(!is_dead(word) && word & ROW != 0)]
+}
+
+/// # Rewriting
+///
+/// A pool returns to an earlier state in place: only the words and free slots that differ are written.
+impl<P: Copy> EntityPool<P> {
+    /// Reserves capacity for `slots` slots, without changing any.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`AllocError::CapacityOverflow`] if there are not as many indices, or [`AllocError::OutOfMemory`] if
+    /// allocation fails. No entity changes.
+    pub fn try_reserve_slots(&mut self, slots: u32) -> Result<(), AllocError> {
+        self.try_grow(slots.saturating_sub(self.slots))
+    }
+
+    /// Sets the words of all slots in `changed` to those of `words`, as native bytes, and removes the slots beyond `words`.
+    ///
+    /// A slot keeps its payload. A new one gets the default.
+    ///
+    /// # Panics
+    ///
+    /// Panics if there is no capacity for all slots, or a range ends beyond `words`.
+    ///
+    /// # Safety
+    ///
+    /// `words` are those of a pool in a state, and differ from those of this pool in the ranges of `changed` only. The ranges
+    /// are disjoint, and all new slots are in them. [`rewrite_free`](EntityPool::rewrite_free) with the free slots of that
+    /// state is called next.
+    pub unsafe fn rewrite_words(&mut self, words: &[[u8; 4]], changed: impl Iterator<Item = Range<u32>>) {
+        let slots = words.len() as u32;
+        assert!(slots <= self.room, "a pool without room for its slots");
+        let mut totals = [self.live, self.rows];
+        let mut add = |old: [u32; 2], new: [u32; 2]| {
+            for ((total, old), new) in totals.iter_mut().zip(old).zip(new) {
+                *total = total.wrapping_sub(old).wrapping_add(new);
+            }
+        };
+        for range in changed {
+            for (index, word) in range.clone().zip(&words[range.start as usize..range.end as usize]) {
+                let word = u32::from_ne_bytes(*word);
+                // SAFETY: the slot is below the capacity. Those below `slots` are initialised.
+                unsafe {
+                    match index < self.slots {
+                        true => {
+                            add(counts(*self.word(index)), counts(word));
+                            *self.word(index) = word;
+                        }
+                        false => {
+                            add([0; 2], counts(word));
+                            self.words.at(index).write(Slot { word, payload: self.default });
+                        }
+                    }
+                }
+            }
+        }
+        for index in slots..self.slots {
+            // SAFETY: the slots below the present number are initialised.
+            add(counts(unsafe { *self.word(index) }), [0; 2]);
+        }
+        self.slots = slots;
+        [self.live, self.rows] = totals;
+    }
+
+    /// Sets the free slots in `changed` to those of `free`, as native bytes, removes those beyond, and sets the reservations.
+    ///
+    /// # Panics
+    ///
+    /// Panics if a range ends beyond `free`, or `free` is longer than the capacity.
+    ///
+    /// # Safety
+    ///
+    /// The words are those of a state, and `free` and the reservations are those of the same state. The free slots differ
+    /// from the present ones in the ranges of `changed` only, which include all new positions.
+    pub unsafe fn rewrite_free(
+        &mut self,
+        free: &[[u8; 4]],
+        changed: impl Iterator<Item = Range<u32>>,
+        [reserved, pending]: [u32; 2],
+    ) {
+        let len = free.len() as u32;
+        assert!(len <= self.room, "a pool without room for its free slots");
+        for range in changed {
+            for (at, slot) in range.clone().zip(&free[range.start as usize..range.end as usize]) {
+                // SAFETY: the position is below the capacity of the free list.
+                unsafe { self.free.at(at).write(u32::from_ne_bytes(*slot)) };
+            }
+        }
+        self.free_len = len;
+        self.pending = pending;
+        self.reserved.set(reserved);
+    }
+}

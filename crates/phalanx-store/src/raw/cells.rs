@@ -57,9 +57,9 @@ impl<T> Cells<T> {
     ///
     /// The slot is not above the capacity.
     #[inline(always)]
-    pub(crate) const unsafe fn value(&self, slot: u32) -> *mut T {
+    pub(crate) const unsafe fn value(&self, slot: usize) -> *mut T {
         // SAFETY: the slot is not above the capacity, so the pointer is within the values of the block or at their end.
-        unsafe { self.values().add(slot as usize) }
+        unsafe { self.values().add(slot) }
     }
 
     /// Returns a pointer to the word of a slot.
@@ -68,9 +68,9 @@ impl<T> Cells<T> {
     ///
     /// The slot is not above the capacity.
     #[inline(always)]
-    pub(crate) const unsafe fn word(&self, slot: u32) -> *mut u32 {
+    pub(crate) const unsafe fn word(&self, slot: usize) -> *mut u32 {
         // SAFETY: the slot is not above the capacity, so the pointer is within the words of the block or at their end.
-        unsafe { self.words.as_ptr().add(slot as usize) }
+        unsafe { self.words.as_ptr().add(slot) }
     }
 
     /// Returns the words of the first `slots` slots.

@@ -69,6 +69,17 @@ pub unsafe trait DenseIndex {
     /// `dense_key` is alive in this index.
     unsafe fn release(&mut self, dense_key: Self::DenseKey) -> bool;
 
+    /// Ends a key, like [`release`](DenseIndex::release). For a key that was just looked up.
+    ///
+    /// # Safety
+    ///
+    /// The key is alive in this index.
+    #[inline(always)]
+    unsafe fn release_key(&mut self, key: Self::Key) -> bool {
+        // SAFETY: the key is alive, as this method asks for too.
+        unsafe { self.release(Self::dense_key(key)) }
+    }
+
     /// Called when a released key has reached `at`, the lowest position above those in use.
     ///
     /// # Safety
@@ -265,19 +276,25 @@ impl<X: DenseIndex, R: Rows> Dense<X, R> {
         at
     }
 
-    /// Ends the key at `position` and lets `move_row` move the last row there.
+    /// Gives up the position of a key that was released, and lets `move_row` move the last row there. `retired` is what the
+    /// release returned.
     ///
     /// # Safety
     ///
     /// The position is in use and not a hole, and `dense_key` is its key. The last row is moved by `move_row`, which gets
     /// the last position and `position`, and what was at `position` is accounted for.
     #[inline(always)]
-    unsafe fn unlink(&mut self, position: u32, dense_key: X::DenseKey, move_row: impl FnOnce(&mut R, u32, u32)) {
+    unsafe fn unlink(
+        &mut self,
+        position: u32,
+        dense_key: X::DenseKey,
+        retired: bool,
+        move_row: impl FnOnce(&mut R, u32, u32),
+    ) {
         let last = self.len - 1;
         // SAFETY: both positions are in use, so they are below the capacity. The last one is never a hole, so its key is
-        // alive. `dense_key` is alive, and lies at `last` when the length has been lowered.
+        // alive, unless it is the one that was released. That lies at `last` when the length has been lowered.
         unsafe {
-            let retired = self.index.release(dense_key);
             if position != last {
                 let moved = *self.keys.at(last);
                 move_row(&mut self.rows, last, position);
@@ -301,7 +318,27 @@ impl<X: DenseIndex, R: Rows> Dense<X, R> {
     pub unsafe fn swap_remove(&mut self, position: u32, dense_key: X::DenseKey) {
         // SAFETY: the position is in use and `dense_key` its key. Its row is moved out, so it may be written over; the
         // two rows differ where `unlink` moves one.
-        unsafe { self.unlink(position, dense_key, |rows, last, position| rows.shift(last, position)) };
+        unsafe {
+            let retired = self.index.release(dense_key);
+            self.unlink(position, dense_key, retired, |rows, last, position| rows.shift(last, position));
+        }
+        if self.holes > 0 {
+            self.trim();
+        }
+    }
+
+    /// Ends a key whose position was just looked up, like [`swap_remove`](Dense::swap_remove).
+    ///
+    /// # Safety
+    ///
+    /// The position is that of the key, and its row counts as moved out.
+    #[inline(always)]
+    pub(crate) unsafe fn swap_remove_key(&mut self, position: u32, key: X::Key) {
+        // SAFETY: the position is in use and not a hole, since the key has it. The rest is as in `swap_remove`.
+        unsafe {
+            let retired = self.index.release_key(key);
+            self.unlink(position, X::dense_key(key), retired, |rows, last, position| rows.shift(last, position));
+        }
         if self.holes > 0 {
             self.trim();
         }
@@ -321,7 +358,8 @@ impl<X: DenseIndex, R: Rows> Dense<X, R> {
         // `unlink` moves one.
         unsafe {
             let dense_key = *self.keys.at(position);
-            self.unlink(position, dense_key, |rows, last, position| rows.swap(last, position));
+            let retired = self.index.release(dense_key);
+            self.unlink(position, dense_key, retired, |rows, last, position| rows.swap(last, position));
         }
         self.len
     }
@@ -408,21 +446,70 @@ impl<X: DenseIndex, R: Rows> Dense<X, R> {
     #[cold]
     #[inline(never)]
     fn trim(&mut self) {
+        let end = self.dense_keys().iter().rposition(|key| !X::is_hole(*key)).map_or(0, |last| last as u32 + 1);
         // SAFETY: positions below `len` are in use. `len` is lowered past each hole before `on_released` is called for
         // it, from the highest hole to the lowest.
         unsafe {
-            while self.len > 0 && X::is_hole(*self.keys.at(self.len - 1)) {
-                let at = self.len - 1;
-                let dense_key = X::filled(*self.keys.at(at));
-                self.set_key(at, dense_key);
-                self.len = at;
-                self.holes -= 1;
-                self.index.on_released(&mut self.keys, at);
+            self.keys.set_dirty_rows(end..self.len);
+            for at in end..self.len {
+                let place = self.keys.at(at);
+                place.write(X::filled(*place));
+            }
+            self.holes -= self.len - end;
+            while self.len > end {
+                self.len -= 1;
+                self.index.on_released(&mut self.keys, self.len);
             }
         }
         self.gap.end = self.gap.end.min(self.len);
         if self.gap.start >= self.gap.end {
             self.gap = 0..0;
+        }
+    }
+
+    /// Moves the row and the key at `from` to `to`, and the key there to `from`.
+    ///
+    /// # Safety
+    ///
+    /// `to < from`, and both are in use. The row at `to` is moved out and its key released. The key at `from` is alive.
+    #[inline(always)]
+    pub(crate) unsafe fn move_down(&mut self, from: u32, to: u32) {
+        // SAFETY: both are in use, so they are below the capacity, and they differ.
+        unsafe {
+            let dense_key = *self.keys.at(from);
+            self.rows.shift(from, to);
+            self.set_key(from, *self.keys.at(to));
+            self.set_key(to, dense_key);
+            self.index.relocate(dense_key, to);
+        }
+    }
+
+    /// Closes a gap in the positions: moves all rows after it down, keeping the order, and gives up the positions at the end.
+    ///
+    /// # Safety
+    ///
+    /// The positions are in use, and there are no holes. In the gap, the keys are released and the rows moved out. `retired` is
+    /// whether one of the keys must be passed to [`on_released`](DenseIndex::on_released).
+    #[inline]
+    pub(crate) unsafe fn close_gap(&mut self, gap: Range<u32>, retired: bool) {
+        let Range { mut start, end } = gap;
+        if start == end {
+            return;
+        }
+        // SAFETY: the gap moves up over positions in use. Then the length is lowered past each of its positions before
+        // `on_released` is called for it, from the highest to the lowest.
+        unsafe {
+            for at in end..self.len {
+                self.move_down(at, start);
+                start += 1;
+            }
+            if !retired {
+                self.len = start;
+            }
+            while self.len > start {
+                self.len -= 1;
+                self.index.on_released(&mut self.keys, self.len);
+            }
         }
     }
 
@@ -448,13 +535,7 @@ impl<X: DenseIndex, R: Rows> Dense<X, R> {
                         return moves;
                     }
                     // SAFETY: `start` is a hole, so its row is moved out; the row at `end` is not, and its key is alive.
-                    // The two keys trade places.
-                    unsafe {
-                        self.rows.shift(end, start);
-                        self.set_key(end, *self.keys.at(start));
-                        self.set_key(start, dense_key);
-                        self.index.relocate(dense_key, start);
-                    }
+                    unsafe { self.move_down(end, start) };
                     start += 1;
                     moves += 1;
                 }
@@ -528,14 +609,14 @@ impl<X: DenseIndex, R: Rows> Dense<X, R> {
     pub fn release_all(&mut self) -> u32 {
         self.compact(u32::MAX);
         let len = self.len;
-        for at in (0..len).rev() {
-            // SAFETY: the positions are in use and not holes. The length is lowered from the end, and the index
-            // releases each key in turn.
-            unsafe {
-                self.index.release(*self.keys.at(at));
-                self.len = at;
-                self.index.on_released(&mut self.keys, at);
+        // SAFETY: the positions are in use and not holes. All keys are released, and all positions are the gap then; the rows
+        // belong to the caller.
+        unsafe {
+            let mut retired = false;
+            for at in 0..len {
+                retired |= self.index.release(*self.keys.at(at));
             }
+            self.close_gap(0..len, retired);
         }
         len
     }

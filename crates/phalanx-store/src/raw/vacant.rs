@@ -10,6 +10,9 @@
 //! A word whose presence bits are below `known` has its bit set in `mid`. `known` is `u64::MAX` at first, as every word
 //! but a full one has a vacant slot. It is 0 after a slot was retired.
 //!
+//! Slots that were never used count as vacant. The container finds them without a search: while no other slot is vacant,
+//! the first of them is next. So a search always ends at a slot that was used.
+//!
 //! The lowest vacant slot is used first. So values stay close together, and successive insertions touch neighbouring
 //! memory. The order depends neither on the order of removals nor on these caches, and vacating cannot fail. The
 //! summaries take 0.002 bytes a slot.
@@ -85,9 +88,9 @@ impl Vacant {
         (self.words, self.low, self.usable) = (words, 0, slots - self.retired);
     }
 
-    /// Forgets which slots were retired. The slots must be [covered](Vacant::cover) again then.
-    pub(crate) fn forget_retired(&mut self) {
-        (self.retired, self.known) = (0, u64::MAX);
+    /// Counts as many slots as retired as `source` does. The slots must be [covered](Vacant::cover) again then.
+    pub(crate) fn adopt_retired(&mut self, source: &Vacant) {
+        (self.retired, self.known) = (source.retired, source.known);
     }
 
     /// Frees capacity that the summaries do not need.
@@ -99,23 +102,25 @@ impl Vacant {
         }
     }
 
-    /// Counts a slot as retired.
-    #[cold]
-    #[inline(never)]
-    pub(crate) fn retire(&mut self) {
-        self.retired += 1;
-        self.usable -= 1;
-        self.known = 0;
+    /// Counts slots as retired.
+    ///
+    /// Not a call: a loop that removes keeps the fields of its container in registers then.
+    #[inline(always)]
+    pub(crate) fn retire(&mut self, count: u32) {
+        if count > 0 {
+            self.retired += count;
+            self.usable -= count;
+            self.known = 0;
+        }
     }
 
-    /// Notes that a slot has become vacant and is not retired. Needed if the word is [unknown](Vacant::unknown).
+    /// Notes that slots of a word may have become vacant. Needed if the word is [unknown](Vacant::unknown).
     ///
     /// # Safety
     ///
-    /// Its word is covered.
-    #[inline(never)]
-    pub(crate) unsafe fn note(&mut self, slot: u32) {
-        let word = slot / 64;
+    /// The word is covered.
+    #[inline(always)]
+    pub(crate) unsafe fn note(&mut self, word: u32) {
         debug_assert!(word < self.words);
         // SAFETY: the summaries of a word that is covered are initialised.
         unsafe {
@@ -128,15 +133,21 @@ impl Vacant {
         self.low = self.low.min(word);
     }
 
+    /// Returns the number of slots that are retired.
+    #[inline(always)]
+    pub(crate) fn retired(&self) -> u32 {
+        self.retired
+    }
+
     /// Returns the lowest vacant slot that is not retired, its presence word, and that word's value with the slot's bit set.
     ///
     /// # Safety
     ///
-    /// There is one; `bits` and `cells` are the container's, whose words are all covered.
+    /// There is one that was used; `bits` and `cells` are the container's, whose words are all covered.
     #[inline(always)]
     pub(crate) unsafe fn lowest<T>(&mut self, bits: &LaneOf<u64>, cells: &Cells<T>) -> (u32, *mut u64, u64) {
-        // SAFETY: a vacant slot exists, at or above `low`. Bits past the last slot are higher than it, so they are not
-        // reached. So every word and every slot that is read is initialised.
+        // SAFETY: a vacant slot that was used exists, at or above `low`. Bits of slots that were never used are higher than it,
+        // so they are not reached. So every word and every slot that is read is initialised.
         unsafe {
             loop {
                 let place = bits.at(self.low);
@@ -144,7 +155,7 @@ impl Vacant {
                 if presence != u64::MAX {
                     let slot = self.low * 64 + presence.trailing_ones();
                     // The lowest bit that is not set, without counting: the next insertion waits for the word.
-                    if *cells.word(slot) != RETIRED {
+                    if *cells.word(slot as usize) != RETIRED {
                         return (slot, place, presence | (presence + 1));
                     }
                     if let Some((slot, bit)) = self.beyond_retired(!presence, cells) {
@@ -160,15 +171,15 @@ impl Vacant {
     ///
     /// # Safety
     ///
-    /// `cells` are the container's. In its last word there is one.
+    /// `cells` are the container's. In the last word that has used slots there is one.
     #[cold]
     #[inline(never)]
     unsafe fn beyond_retired<T>(&self, mut vacant: u64, cells: &Cells<T>) -> Option<(u32, u64)> {
         while vacant != 0 {
             let slot = self.low * 64 + vacant.trailing_zeros();
-            // SAFETY: `cells` are the container's, and in its last word a slot is found before the bits past the last one. So
-            // the slot exists, and its word is initialised.
-            if unsafe { *cells.word(slot) } != RETIRED {
+            // SAFETY: `cells` are the container's, and in the last word that has used slots one is found before the bits of the
+            // others. So the slot was used, and its word is initialised.
+            if unsafe { *cells.word(slot as usize) } != RETIRED {
                 return Some((slot, vacant & vacant.wrapping_neg()));
             }
             vacant &= vacant - 1;
@@ -201,7 +212,9 @@ impl Vacant {
     }
 
     /// Checks the summaries against the bits and the generation words.
-    pub(crate) fn validate(&self, bits: &[u64], generations: &[u32]) -> Result<(), &'static str> {
+    ///
+    /// `generations` are those of used slots; there are `slots`.
+    pub(crate) fn validate(&self, bits: &[u64], generations: &[u32], slots: u32) -> Result<(), &'static str> {
         if bits.len() != self.words as usize {
             return Err("a summary of other words than there are");
         }
@@ -223,7 +236,7 @@ impl Vacant {
             return Err("a summary of the summary is wrong");
         }
         let retired = generations.iter().filter(|w| **w == RETIRED).count();
-        if retired != self.retired as usize || generations.len() - retired != self.usable as usize {
+        if retired != self.retired as usize || self.usable != slots - self.retired {
             return Err("retired slots miscounted");
         }
         match (self.known, self.retired) {

@@ -27,6 +27,10 @@ const BLOCK_ALIGN: usize = 16;
 /// `realloc` copy before the lanes are moved apart.
 const REALLOC_FROM: usize = 128 * 1024;
 
+/// The sizes between which a block grows fourfold: the lanes move half as often, and are spaced for the next doubling. Lanes
+/// are pages long there, so what is not used yet is not touched either. A larger block grows twofold, as elsewhere.
+const FOURFOLD: core::ops::Range<usize> = REALLOC_FROM..32 << 20;
+
 /// A lane that begins this far into the block is offset by a cache line. Otherwise, with a capacity that is a power of
 /// two, equal rows of the lanes would compete for one set of the cache.
 const PAGE: usize = 4096;
@@ -152,7 +156,8 @@ impl<S: Shape> Block<S> {
     /// Returns the capacity to grow to when `needed` rows are needed.
     fn amortised(&self, needed: usize) -> usize {
         let first = (PAGE / S::ROW.max(1)).clamp(1, LANE_ALIGN);
-        needed.max(self.capacity.saturating_mul(2)).max(first)
+        let factor = if S::LANES > 1 && FOURFOLD.contains(&self.bytes()) { 4 } else { 2 };
+        needed.max(self.capacity.saturating_mul(factor)).max(first)
     }
 
     /// Grows the capacity to at least `needed` rows, at least doubling it. `len` rows are in use.

@@ -10,10 +10,10 @@ use super::disjoint::disjoint;
 use super::traits::{forward_store, std_traits};
 use super::{Runs, RunsMut};
 use crate::AllocError;
-use crate::cursor::DenseCursor;
+use crate::cursor::{Cursor, DenseCursor};
 use crate::iter::{Drain, Emptying, Iter, IterMut, Keys, Values, ValuesMut};
 use crate::memory::Usage;
-use crate::raw::{Dense, DenseIndex, DropGuard, LaneOf, Rows};
+use crate::raw::{Dense, DenseIndex, DropGuard, LaneOf, Rows, drop_all};
 use core::marker::PhantomData;
 use core::{mem, ptr};
 
@@ -138,7 +138,7 @@ impl<X: DenseIndex, T> DenseStore<X, T> {
         // SAFETY: the position is in use and not a hole; its row is read once and counts as moved out.
         unsafe {
             let value = self.core.rows.at(position).read();
-            self.core.swap_remove(position, X::dense_key(key));
+            self.core.swap_remove_key(position, key);
             Some(value)
         }
     }
@@ -228,21 +228,33 @@ impl<X: DenseIndex, T> DenseStore<X, T> {
     /// If `keep` or a destructor panics, all later values are kept.
     pub fn retain(&mut self, mut keep: impl FnMut(X::Key, &mut T) -> bool) {
         self.compact();
-        let store = DropGuard::new(self, |store| store.compact());
-        let core = &mut store.state.core;
-        let mut at = 0;
-        while at < core.positions() {
-            // SAFETY: the position is in use, and no hole was left at or after it.
+        let len = self.core.positions();
+        // The positions `to..at` are those of removed values. They become one gap, also if user code panics.
+        let mut pass = DropGuard::new((&mut self.core, 0, 0, false), |(core, to, at, retired)| {
+            // SAFETY: the keys at these positions were released, and their rows are moved out.
+            unsafe { core.close_gap(*to..*at, *retired) };
+        });
+        while pass.state.2 < len {
+            let (core, to, end, retired) = &mut pass.state;
+            let at = *end;
+            // SAFETY: the position is in use and not a hole. A value is dropped after its key was released and its position
+            // joined the gap; then its row belongs to this function alone. One that is kept moves to the start of the gap, whose
+            // row is moved out, and the two keys trade places.
             unsafe {
                 let dense_key = *core.keys.at(at);
                 let (key, value) = (core.index.key(dense_key), core.rows.at(at));
-                if !keep(key, &mut *value) {
-                    // The hole comes first; then the row belongs to this function alone.
-                    core.leave_hole(at);
+                let kept = keep(key, &mut *value);
+                *end = at + 1;
+                if kept {
+                    if *to < at {
+                        core.move_down(at, *to);
+                    }
+                    *to += 1;
+                } else {
+                    *retired |= core.index.release(dense_key);
                     ptr::drop_in_place(value);
                 }
             }
-            at += 1;
         }
     }
 
@@ -368,54 +380,87 @@ impl<X: DenseIndex, T> DenseStore<X, T> {
         self.core.validate()
     }
 
-    /// Clones the values over a clone of the index: the same order, the same holes, and the first `dense_keys` keys.
-    pub(crate) fn try_clone_over(&self, index: X, dense_keys: u32) -> Result<Self, AllocError>
+    /// Clones the values: the same order, the same holes, and the first `dense_keys` keys. `index` becomes the index of the
+    /// copy, as in [`fill_from`](DenseStore::fill_from).
+    pub(crate) fn try_clone_over(
+        &self,
+        index: X,
+        dense_keys: u32,
+        set_index: impl FnOnce(&mut X, u32),
+    ) -> Result<Self, AllocError>
     where
         T: Clone,
     {
         let mut copy = Self::over(index);
         copy.core.keys.try_grow(dense_keys)?;
         copy.core.rows.try_grow(self.core.positions())?;
-        copy.fill_from(self, dense_keys, |_| {});
+        copy.fill_from(self, dense_keys, set_index);
         Ok(copy)
     }
 
     /// Clones the values and the first `dense_keys` keys of another store: the same order, the same holes. `set_index` makes
-    /// the index that of the other store, by the same memory or another.
+    /// the index that of the other store, by the same memory or another. It gets the capacity for dense keys.
     ///
     /// If a clone panics, this store is as it was.
     ///
     /// # Panics
     ///
     /// Panics if this store has values or holes, or no capacity for those of the other.
-    pub(crate) fn fill_from(&mut self, source: &Self, dense_keys: u32, set_index: impl FnOnce(&mut X))
+    pub(crate) fn fill_from(&mut self, source: &Self, dense_keys: u32, set_index: impl FnOnce(&mut X, u32))
     where
         T: Clone,
     {
         let (from, to) = (&source.core, &mut self.core);
         let fits = to.rows.capacity() >= from.positions() && to.keys.capacity() >= dense_keys;
         assert!(to.len == 0 && fits && dense_keys >= from.positions(), "an empty store with capacity");
-        let keys = from.dense_keys();
-        // If a clone panics, the values that were cloned are dropped.
-        let mut filling = DropGuard::new((&mut to.rows, 0), |(rows, done)| {
-            for at in (0..*done).filter(|at| !X::is_hole(keys[*at as usize])) {
-                // SAFETY: the row was written, and the copy does not count it.
-                unsafe { ptr::drop_in_place(rows.at(at)) };
+        // A run between holes is cloned as a slice. If a clone panics, the values that were cloned are dropped.
+        let mut filling = DropGuard::new((&mut to.rows, source.cursor()), |(rows, left)| {
+            let mut runs = source.cursor();
+            while runs.remaining() > left.remaining() {
+                let Some(run) = runs.next_run() else { break };
+                // SAFETY: the rows of all runs that are not left were cloned, and the copy does not count them.
+                unsafe { rows.drop_rows(run) };
             }
         });
-        for (at, dense_key) in (0..).zip(keys) {
-            let (rows, done) = &mut filling.state;
-            if !X::is_hole(*dense_key) {
-                // SAFETY: the row is initialised in the source, and there is capacity for it in the copy.
-                unsafe { rows.at(at).write((*from.rows.at(at)).clone()) };
-            }
-            *done = at + 1;
+        let mut runs = source.cursor();
+        while let Some(run) = runs.next_run() {
+            let (start, len) = (run.start, (run.end - run.start) as usize);
+            // SAFETY: the rows of a run are initialised in the source. There is capacity for them in the copy, whose memory is
+            // its own; `MaybeUninit` needs no initialisation.
+            let (values, place) = unsafe {
+                let place = filling.state.0.at(start).cast::<mem::MaybeUninit<T>>();
+                (core::slice::from_raw_parts(from.rows.at(start), len), core::slice::from_raw_parts_mut(place, len))
+            };
+            place.write_clone_of_slice(values);
+            filling.state.1 = runs.clone();
         }
         filling.dismiss();
-        set_index(&mut to.index);
+        set_index(&mut to.index, to.keys.capacity());
         // SAFETY: that many dense keys are initialised in the source, and there is capacity for them in the copy.
         unsafe { ptr::copy_nonoverlapping(from.keys.ptr(), to.keys.ptr(), dense_keys as usize) };
         (to.len, to.holes, to.gap, to.low) = (from.len, from.holes, from.gap.clone(), from.low);
+    }
+}
+
+impl<X: DenseIndex, T> DenseStore<X, T> {
+    /// Leaves a hole at the first position from `from` on that is none; its row counts as moved out. Returns it and its key.
+    #[inline(always)]
+    fn end_first(&mut self, from: &mut u32) -> Option<(X::Key, u32)> {
+        let core = &mut self.core;
+        while *from < core.positions() {
+            let at = *from;
+            *from = at + 1;
+            // SAFETY: the position is in use. If it is not a hole, its key is alive.
+            unsafe {
+                let dense_key = *core.keys.at(at);
+                if !X::is_hole(dense_key) {
+                    let key = core.index.key(dense_key);
+                    core.leave_hole(at);
+                    return Some((key, at));
+                }
+            }
+        }
+        None
     }
 }
 
@@ -435,29 +480,29 @@ impl<X: DenseIndex, T> crate::iter::sealed::Sealed for DenseStore<X, T> {}
 impl<X: DenseIndex, T> Emptying for DenseStore<X, T> {
     type Key = X::Key;
     type Value = T;
+    /// The positions before it are holes.
+    type Place = u32;
+    const START: u32 = 0;
 
-    fn take_from(&mut self, from: &mut u32) -> Option<(X::Key, T)> {
-        let keys = self.core.dense_keys();
-        while *from < self.core.positions() && X::is_hole(keys[*from as usize]) {
-            *from += 1;
-        }
-        if *from >= self.core.positions() {
-            return None;
-        }
-        // SAFETY: the position is in use and not a hole; its row is read once and counts as moved out.
-        unsafe {
-            let key = self.core.index.key(*self.core.keys.at(*from));
-            let value = self.core.rows.at(*from).read();
-            self.core.leave_hole(*from);
-            *from += 1;
-            Some((key, value))
-        }
+    #[inline]
+    fn take_first(&mut self, from: &mut u32) -> Option<(X::Key, T)> {
+        let (key, at) = self.end_first(from)?;
+        // SAFETY: the position was in use and not a hole until now. Its row is read once.
+        Some((key, unsafe { self.core.rows.at(at).read() }))
     }
 
-    fn take_before(&mut self, _: &mut u32) -> Option<(X::Key, T)> {
+    fn take_last(&mut self, _: &mut u32) -> Option<(X::Key, T)> {
         // The last position is never a hole.
         let last = self.core.positions().checked_sub(1)?;
-        self.take_from(&mut { last })
+        self.take_first(&mut { last })
+    }
+
+    fn drop_rest(&mut self, from: &mut u32) {
+        let values = self.core.rows.ptr();
+        // SAFETY: the position was in use and not a hole until now. Its row is dropped once.
+        drop_all(core::iter::from_fn(|| self.end_first(from)), |(_, at)| unsafe {
+            ptr::drop_in_place(values.add(at as usize));
+        });
     }
 
     fn left(&self) -> usize {

@@ -68,6 +68,16 @@ impl<'a, S: SecondaryStore> Entry<'a, S> {
 
     /// Inserts the result of `make` for the key if it has no value. Returns the value. If `make` panics, nothing changes.
     ///
+    /// ```
+    /// use phalanx_store::{EntityPool, SparseSet};
+    ///
+    /// let mut entities = EntityPool::new();
+    /// let [_, b] = [(); 2].map(|()| entities.alloc());
+    /// let mut labels = SparseSet::new();
+    /// assert_eq!(labels.entry(b)?.or_insert_with_key(|key| format!("number {}", key.index())), "number 1");
+    /// # Ok::<(), phalanx_store::StaleKey>(())
+    /// ```
+    ///
     /// # Panics
     ///
     /// Aborts if allocation fails.
@@ -143,6 +153,15 @@ impl<'a, S: Store> OccupiedEntry<'a, S> {
     }
 
     /// Removes and returns the key and the value.
+    ///
+    /// ```
+    /// use phalanx_store::{Entry, SlotStore};
+    ///
+    /// let mut store = SlotStore::from(["a"]);
+    /// let key = store.keys().next().unwrap();
+    /// let Some(entry) = store.entry(key) else { unreachable!() };
+    /// assert_eq!(entry.remove_entry(), (key, "a"));
+    /// ```
     pub fn remove_entry(self) -> (S::Key, S::Value) {
         (self.key, self.remove())
     }

@@ -46,12 +46,20 @@ impl<K: Key> sealed::Sealed for Secondary<K> {
     const UNUSED: u32 = RETIRED;
 
     #[inline(always)]
-    unsafe fn vacate(&mut self, _: u32, word: *mut u32, _: u32, _: u64) {
+    unsafe fn end(&mut self, word: *mut u32, _: u32) {
         // SAFETY: `word` is the slot's own word and may be written.
         unsafe { word.write(RETIRED) };
     }
 
-    unsafe fn note(&mut self, _: u32, _: u32) {}
+    #[inline(always)]
+    unsafe fn vacated(&mut self, _: u32, _: u64) {}
+
+    /// A vacant slot is like one that was never used.
+    fn end_all(&mut self, _: &[u64], _: &mut [u32]) -> u32 {
+        0
+    }
+
+    fn adopt(&mut self, _: &Self) {}
 
     fn try_reserve(&mut self, _: u32) -> Result<(), AllocError> {
         Ok(())
@@ -59,17 +67,25 @@ impl<K: Key> sealed::Sealed for Secondary<K> {
 
     unsafe fn cover(&mut self, _: u32) {}
 
-    fn forget(&mut self) {}
-
     fn shrink(&mut self) {}
 
     fn bytes(&self) -> usize {
         0
     }
 
-    fn validate(&self, _: &[u64], _: &[u32]) -> Result<(), &'static str> {
+    fn validate(&self, _: &[u64], _: &[u32], _: u32) -> Result<(), &'static str> {
         Ok(())
     }
+}
+
+/// What is at the slot of a key that a value is inserted under.
+enum Place {
+    /// The slot was not used, and all slots below it are occupied.
+    Next,
+    /// The slot is used and vacant.
+    Vacant,
+    /// The slot has a value that the key replaces.
+    Occupied,
 }
 
 impl<K: Key, T> LinearStore<K, T> {
@@ -93,47 +109,71 @@ impl<K: Key, T> LinearStore<K, T> {
     /// Returns the generation whose value is present for an index.
     #[inline(always)]
     fn present(&self, index: u32) -> Option<u32> {
-        // SAFETY: the slot exists, so its word is initialised.
-        let word = (index < self.slots).then(|| unsafe { *self.cells.word(index) })?;
+        // SAFETY: the slot is used, so its word is initialised.
+        let word = (index < self.used).then(|| unsafe { *self.cells.word(index as usize) })?;
         (!is_dead(word)).then_some(word)
     }
 
     /// Reserves nothing: a size hint does not tell the highest index.
     fn reserve_for(&mut self, _: (usize, Option<usize>)) {}
 
-    /// Makes sure that the key's slot exists. Returns `true` if it has a value that the key replaces.
+    /// Makes sure that the key's slot exists. Returns what is there.
     #[inline(always)]
-    fn try_place(&mut self, key: K) -> Result<bool, Rejection> {
+    fn try_place(&mut self, key: K) -> Result<Place, Rejection> {
         let slot = key.index();
+        if slot >= self.used {
+            // Keys that come in the order of their indices, without gaps, are appended.
+            if slot == self.live && slot < self.slots {
+                return Ok(Place::Next);
+            }
+            self.try_use(slot)?;
+            return Ok(Place::Vacant);
+        }
+        // SAFETY: the slot is used, so its word is initialised.
+        let word = unsafe { *self.cells.word(slot as usize) };
+        if is_dead(word) {
+            return Ok(Place::Vacant);
+        }
+        admits(key, word)?;
+        Ok(Place::Occupied)
+    }
+
+    /// Makes all slots up to this one used, and vacant.
+    #[inline(never)]
+    fn try_use(&mut self, slot: u32) -> Result<(), AllocError> {
         if slot >= self.slots {
             self.try_grow(slot + 1)?;
         }
-        // SAFETY: the slot exists, so its word is initialised.
-        let word = unsafe { *self.cells.word(slot) };
-        if is_dead(word) {
-            return Ok(false);
+        for skipped in self.used..=slot {
+            // SAFETY: the slot exists.
+            unsafe { self.cells.word(skipped as usize).write(RETIRED) };
         }
-        admits(key, word)?;
-        Ok(true)
+        self.used = slot + 1;
+        Ok(())
     }
 
     /// Stores the value of a key, and returns the value that it replaces.
     ///
     /// # Safety
     ///
-    /// `occupied` was returned by [`try_place`](LinearStore::try_place) for this key, and nothing has happened since.
+    /// `place` was returned by [`try_place`](LinearStore::try_place) for this key, and nothing has happened since.
     #[inline(always)]
-    unsafe fn fill(&mut self, occupied: bool, key: K, value: T) -> Option<T> {
-        let slot = key.index();
-        // SAFETY: the slot exists. If it is occupied, its word may be changed to another generation, and its value is
-        // initialised; otherwise it is vacant.
+    unsafe fn fill(&mut self, place: Place, key: K, value: T) -> Option<T> {
+        let slot = key.index() as usize;
+        // SAFETY: if the slot is the next one, all below it are occupied, and it exists. Otherwise it is used. If it is occupied,
+        // its word may be changed to another generation, and its value is initialised.
         unsafe {
-            if occupied {
+            if matches!(place, Place::Next) {
+                self.cells.value(slot).write(value);
+                self.append(key.generation());
+                return None;
+            }
+            if matches!(place, Place::Occupied) {
                 self.cells.word(slot).write(key.generation());
                 return Some(mem::replace(&mut *self.cells.value(slot), value));
             }
             self.cells.value(slot).write(value);
-            self.occupy(slot, 1 << (slot % 64), key.generation());
+            self.occupy(slot, key.generation());
         }
         None
     }

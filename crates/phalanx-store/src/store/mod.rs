@@ -11,6 +11,7 @@ mod runs;
 mod secondary;
 mod slot;
 mod slotted;
+mod slotted_bulk;
 mod sparse_set;
 mod traits;
 mod try_insert_error;

@@ -77,12 +77,16 @@ impl<T, K: ?Sized> PackedStore<T, K> {
     where
         T: Clone,
     {
-        self.try_clone_over(self.core.index.try_clone()?, self.core.index.total())
+        let from = &self.core.index;
+        let mut index = Slots::new();
+        index.try_hold(from)?;
+        self.try_clone_over(index, from.total(), |index, keys| index.copy_from(from, keys))
     }
 
     /// Makes this store a clone of another, in the memory that it has. All values are dropped first.
     ///
-    /// If a clone or a destructor panics, the store is empty.
+    /// If a clone or a destructor panics, the store is empty. Otherwise its handles are those of the other store from now on. One
+    /// that named a value of this store before may name another one later.
     ///
     /// ```
     /// use phalanx_store::PackedStore;
@@ -108,7 +112,7 @@ impl<T, K: ?Sized> PackedStore<T, K> {
         to.keys.try_grow(from.index.total())?;
         to.rows.try_grow(from.positions())?;
         self.clear();
-        self.fill_from(source, from.index.total(), |index| index.copy_from(&from.index));
+        self.fill_from(source, from.index.total(), |index, keys| index.copy_from(&from.index, keys));
         Ok(())
     }
 
@@ -145,9 +149,11 @@ impl<T, K: ?Sized> PackedStore<T, K> {
     #[cfg(feature = "serde")]
     pub(crate) fn try_compacted_slots(&self) -> Result<PackedStore<(), K>, AllocError> {
         let from = &self.core;
-        let mut copy: PackedStore<(), K> = DenseStore::over(from.index.try_clone()?);
+        let mut copy: PackedStore<(), K> = PackedStore::default();
         let (to, total) = (&mut copy.core, from.index.total());
+        to.index.try_hold(&from.index)?;
         to.keys.try_grow(total)?;
+        to.index.copy_from(&from.index, to.keys.capacity());
         // SAFETY: `total` dense keys are initialised in the source, and there is capacity for them in the copy.
         unsafe { core::ptr::copy_nonoverlapping(from.keys.ptr(), to.keys.ptr(), total as usize) };
         (to.len, to.holes, to.gap, to.low) = (from.len, from.holes, from.gap.clone(), from.low);

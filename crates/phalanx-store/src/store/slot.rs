@@ -56,26 +56,42 @@ impl<K: ?Sized> sealed::Sealed for Primary<K> {
     const UNUSED: u32 = DEAD;
 
     #[inline(always)]
-    unsafe fn vacate(&mut self, slot: u32, word: *mut u32, generation: u32, before: u64) {
-        // SAFETY: `word` is the slot's own word and may be written. The slot exists, so it is covered.
+    unsafe fn end(&mut self, word: *mut u32, generation: u32) {
+        // SAFETY: `word` is the slot's own word and may be written.
         unsafe {
-            word.write(DEAD | (generation + 1));
+            // A generation has no dead bit, so this is one addition.
+            word.write(generation + (DEAD + 1));
             if generation == MAX_GENERATION {
                 word.write(RETIRED);
-                self.vacant.retire();
-            } else if self.vacant.unknown(before) {
-                self.vacant.note(slot);
+                self.vacant.retire(1);
             }
         }
     }
 
-    unsafe fn note(&mut self, slot: u32, word: u32) {
-        if word == RETIRED {
-            self.vacant.retire();
-        } else {
-            // SAFETY: the slot exists, so it is covered.
-            unsafe { self.vacant.note(slot) };
+    #[inline(always)]
+    unsafe fn vacated(&mut self, word: u32, before: u64) {
+        if self.vacant.unknown(before) {
+            // SAFETY: the slots of the word exist, so it is covered.
+            unsafe { self.vacant.note(word) };
         }
+    }
+
+    fn end_all(&mut self, bits: &[u64], words: &mut [u32]) -> u32 {
+        let mut retired = 0;
+        for (_, words) in bits.iter().zip(words.chunks_mut(64)).filter(|(bits, _)| **bits != 0) {
+            // A loop without branches over numbers: it is vectorised.
+            for word in words {
+                let ended = if *word == MAX_GENERATION { RETIRED } else { word.wrapping_add(DEAD + 1) };
+                retired += u32::from(*word == MAX_GENERATION);
+                *word = if generation::is_dead(*word) { *word } else { ended };
+            }
+        }
+        self.vacant.retire(retired);
+        words.len() as u32
+    }
+
+    fn adopt(&mut self, source: &Self) {
+        self.vacant.adopt_retired(&source.vacant);
     }
 
     fn try_reserve(&mut self, slots: u32) -> Result<(), AllocError> {
@@ -87,10 +103,6 @@ impl<K: ?Sized> sealed::Sealed for Primary<K> {
         unsafe { self.vacant.cover(slots) };
     }
 
-    fn forget(&mut self) {
-        self.vacant.forget_retired();
-    }
-
     fn shrink(&mut self) {
         // If shrinking fails, the larger block stays.
         let _ = self.vacant.try_shrink();
@@ -100,8 +112,8 @@ impl<K: ?Sized> sealed::Sealed for Primary<K> {
         self.vacant.bytes()
     }
 
-    fn validate(&self, bits: &[u64], words: &[u32]) -> Result<(), &'static str> {
-        self.vacant.validate(bits, words)
+    fn validate(&self, bits: &[u64], words: &[u32], slots: u32) -> Result<(), &'static str> {
+        self.vacant.validate(bits, words, slots)
     }
 }
 
@@ -116,20 +128,20 @@ impl<T, K: ?Sized> SlotStore<T, K> {
         let mut store = Self::default();
         store.try_grow(words.len() as u32)?;
         let mut values = values.into_iter();
-        for (&word, slot) in words.iter().zip(0_u32..) {
+        for (&word, slot) in words.iter().zip(0..) {
             let value = if generation::is_dead(word) { None } else { values.next() };
-            // SAFETY: all slots exist and are vacant. Each gets a dead word, and then is occupied, or noted if it is retired.
+            // SAFETY: all slots exist. This one is the first without a word; it gets a dead one, and then may be occupied.
             unsafe {
                 store.cells.word(slot).write(word | DEAD);
-                match value {
-                    Some(value) => {
-                        store.cells.value(slot).write(value);
-                        store.occupy(slot, 1 << (slot % 64), word);
-                    }
-                    None => sealed::Sealed::note(&mut store.vacancy, slot, word),
+                store.used += 1;
+                if let Some(value) = value {
+                    store.cells.value(slot).write(value);
+                    store.occupy(slot, word);
                 }
             }
         }
+        let retired = words.iter().filter(|word| **word == RETIRED).count();
+        store.vacancy.vacant.retire(retired as u32);
         Ok(store)
     }
 
@@ -146,16 +158,25 @@ impl<T, K: ?Sized> SlotStore<T, K> {
         self.try_grow(used.checked_add(additional).ok_or(AllocError::CapacityOverflow)?)
     }
 
+    /// Returns `true` if a slot below `used` is vacant and not retired.
+    #[inline(always)]
+    fn has_vacant(&self) -> bool {
+        self.live < self.used - self.vacancy.vacant.retired()
+    }
+
     /// Returns the handle that the next value gets.
     ///
     /// # Safety
     ///
     /// The store is not full.
     unsafe fn next_key(&mut self) -> Handle<K> {
-        // SAFETY: the store is not full, so a slot is vacant; it exists, and its word is initialised.
+        if !self.has_vacant() {
+            return Handle::new(self.used, 0);
+        }
+        // SAFETY: a used slot is vacant. It exists, and its word is initialised.
         unsafe {
             let (slot, _, _) = self.vacancy.vacant.lowest(&self.bits, &self.cells);
-            Handle::new(slot, generation::generation(*self.cells.word(slot)))
+            Handle::new(slot, generation::generation(*self.cells.word(slot as usize)))
         }
     }
 
@@ -166,13 +187,27 @@ impl<T, K: ?Sized> SlotStore<T, K> {
     /// The store is not full.
     #[inline(always)]
     unsafe fn commit(&mut self, value: T) -> Handle<K> {
-        // SAFETY: the store is not full, so a slot is vacant; it exists, and its word is initialised.
+        // SAFETY: the store is not full, so a slot is vacant.
+        // - If all used slots are occupied, none of them is retired. So another slot exists, and it is appended.
+        // - If none is vacant and some are retired, the first slot that was not used exists too.
+        // - Otherwise a used slot is found, and its word is initialised.
         unsafe {
-            let (slot, bits, presence) = self.vacancy.vacant.lowest(&self.bits, &self.cells);
-            let word = self.cells.word(slot);
-            let generation = generation::generation(*word);
-            self.cells.value(slot).write(value);
-            word.write(generation);
+            if self.live == self.used {
+                self.cells.value(self.used as usize).write(value);
+                return self.append(0);
+            }
+            let (slot, generation, bits, presence);
+            if self.has_vacant() {
+                (slot, bits, presence) = self.vacancy.vacant.lowest(&self.bits, &self.cells);
+                generation = generation::generation(*self.cells.word(slot as usize));
+            } else {
+                (slot, generation) = (self.used, 0);
+                bits = self.bits.at(slot / 64);
+                presence = *bits | 1 << (slot % 64);
+                self.used = slot + 1;
+            }
+            self.cells.value(slot as usize).write(value);
+            self.cells.word(slot as usize).write(generation);
             bits.write(presence);
             self.live += 1;
             // Slots are fewer than `u32::MAX`.

@@ -134,7 +134,7 @@ impl<K: Key, T> SparseSet<K, T> {
     where
         T: Clone,
     {
-        self.try_clone_over(self.core.index.try_compacted()?, self.core.positions())
+        self.try_clone_over(self.core.index.try_compacted(self.core.live())?, self.core.positions(), |_, _| {})
     }
 
     /// Makes this set a clone of another, in the memory that it has for keys and values. All values are dropped first.
@@ -150,11 +150,11 @@ impl<K: Key, T> SparseSet<K, T> {
         T: Clone,
     {
         let positions = source.core.positions();
-        let index = source.core.index.try_compacted()?;
+        let index = source.core.index.try_compacted(source.core.live())?;
         self.core.keys.try_grow(positions)?;
         self.core.rows.try_grow(positions)?;
         self.clear();
-        self.fill_from(source, positions, |old| *old = index);
+        self.fill_from(source, positions, |old, _| *old = index);
         Ok(())
     }
 

@@ -7,12 +7,15 @@ struct Mine;
 impl Emptying for Mine {
     type Key = u32;
     type Value = u32;
-    fn take_from(&mut self, _: &mut u32) -> Option<(u32, u32)> {
+    type Place = u32;
+    const START: u32 = 0;
+    fn take_first(&mut self, _: &mut u32) -> Option<(u32, u32)> {
         Some((0, 0))
     }
-    fn take_before(&mut self, _: &mut u32) -> Option<(u32, u32)> {
+    fn take_last(&mut self, _: &mut u32) -> Option<(u32, u32)> {
         None
     }
+    fn drop_rest(&mut self, _: &mut u32) {}
     fn left(&self) -> usize {
         usize::MAX
     }

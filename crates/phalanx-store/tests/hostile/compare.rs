@@ -66,7 +66,7 @@ fn h17_clone_from_over_values_leaves_no_half_store() {
                     |(source, target), _| clone(source, target),
                     |(source, target), tally, fired| {
                         if fired {
-                            // What is left are values of the source, if any.
+                            assert!(target.store().is_empty(), "{}: {state} over {other}", S::NAME);
                             target.keys = source.keys.clone();
                         }
                         source.check(tally);
