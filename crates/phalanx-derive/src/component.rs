@@ -105,6 +105,7 @@ pub(crate) fn derive(input: &DeriveInput) -> Result<TokenStream> {
         let name = &input.ident;
         quote!(const _: &[#at::Requirement] = <#name as #at::Component>::REQUIRES;)
     });
+    let (shape, reflected) = (crate::reflect::component_shape(&at), crate::reflect::implement(input, of_lanes, &at));
     let fields = fields(&input.data);
     let (name, mut generics) = (&input.ident, crate::attributes::component_generics(&input.generics));
     if plain && !of_lanes && !input.generics.params.is_empty() {
@@ -119,7 +120,9 @@ pub(crate) fn derive(input: &DeriveInput) -> Result<TokenStream> {
             #entities
             #required
             const FIELDS: &'static ::core::primitive::str = #fields;
+            #shape
         }
+        #reflected
         #acyclic
         #checked
         #implemented

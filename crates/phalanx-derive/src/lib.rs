@@ -10,6 +10,7 @@
 //! | [`SystemParam`](macro@SystemParam) | several parameters of a system | `#[system_param(crate)]` |
 //! | [`MapEntities`](macro@MapEntities) | access to the entities inside of a value | `#[entities(skip, crate)]` |
 //! | [`Plain`](macro@Plain) | data that is copied and compared as bytes | `#[plain(crate)]` |
+//! | [`Reflect`](macro@Reflect) | the names and places of fields | `#[reflect(crate)]` |
 //! | [`Soa`](macro@Soa) | a row of a struct of arrays | `#[soa(nested, crate)]` |
 //! | [`Flat`](macro@Flat) | a struct of equal numbers, seen as an array | `#[soa(crate)]` |
 //!
@@ -24,6 +25,7 @@ mod event;
 mod flat;
 mod plain;
 mod query;
+mod reflect;
 mod relation;
 mod requirement;
 mod row;
@@ -106,6 +108,8 @@ pub fn flat(input: TokenStream) -> TokenStream {
 }
 
 /// Implements `Component`, so that values of the type can be attached to entities.
+///
+/// If `phalanx` has the feature `reflect`, it also implements `Reflect`: the names and places of the fields.
 ///
 /// ```ignore
 /// #[derive(Component)]
@@ -303,4 +307,19 @@ pub fn relation(input: TokenStream) -> TokenStream {
 pub fn system_param(input: TokenStream) -> TokenStream {
     let input = parse_macro_input!(input as DeriveInput);
     system_param::derive(&input).unwrap_or_else(syn::Error::into_compile_error).into()
+}
+
+/// Implements `Reflect`, so that the fields of a type are known by name: for the types of fields of components.
+///
+/// Every `derive(Component)` implements `Reflect` too. So this derive is for types that are not components. It takes structs,
+/// enums and unions, with generics. The fields of a struct and the variants of an enum without fields are known; all other types
+/// are opaque. The expansion is there only if `phalanx` has the feature `reflect`.
+///
+/// # Options
+///
+/// - `#[reflect(crate = "path")]`: the path of the crate `phalanx`, by default `::phalanx`.
+#[proc_macro_derive(Reflect, attributes(reflect))]
+pub fn reflect(input: TokenStream) -> TokenStream {
+    let input = parse_macro_input!(input as DeriveInput);
+    reflect::derive(&input).unwrap_or_else(syn::Error::into_compile_error).into()
 }

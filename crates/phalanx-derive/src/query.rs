@@ -236,6 +236,22 @@ pub(crate) fn derive(input: &DeriveInput) -> Result<TokenStream> {
                     <#nested as #at::QueryData>::mismatch(&state.0, row)
                 }
 
+                fn sides(
+                    state: &Self::State,
+                    each: &mut dyn ::core::ops::FnMut(#at::ComponentId),
+                ) -> ::core::primitive::bool {
+                    <#nested as #at::QueryData>::sides(&state.0, each)
+                }
+
+                unsafe fn fetch_rows(
+                    state: &Self::State,
+                    at: #at::query::TableRef<'_>,
+                    row: ::core::option::Option<#at::query::VisitedRow>,
+                ) -> ::core::option::Option<Self::Fetch> {
+                    // SAFETY: the caller's contract, which is that of the terms.
+                    ::core::option::Option::map(unsafe { <#nested as #at::QueryData>::fetch_rows(&state.0, at, row) }, __QueryFetch)
+                }
+
                 unsafe fn fetch_aligned(
                     state: &Self::State,
                     stores: &#at::query::AlignedStores<'_>,
@@ -252,6 +268,11 @@ pub(crate) fn derive(input: &DeriveInput) -> Result<TokenStream> {
                 ) -> Self::View {
                     // SAFETY: the caller's contract, which is that of the terms.
                     __QueryView(unsafe { <#nested as #at::QueryData>::view(&state.0, world, driver) })
+                }
+
+                #[inline(always)]
+                fn settle(view: Self::View, table: ::core::primitive::u32) -> Self::View {
+                    __QueryView(<#nested as #at::QueryData>::settle(view.0, table))
                 }
 
                 #[inline(always)]

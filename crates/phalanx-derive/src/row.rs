@@ -241,18 +241,20 @@ impl Row {
 
     /// Returns the fields as a balanced tree of pairs, for types, patterns and expressions.
     fn tree(&self, each: impl Fn(&Field) -> TokenStream) -> TokenStream {
-        fn pair(leaves: &[TokenStream]) -> TokenStream {
-            match leaves {
-                [] => quote!(()),
-                [leaf] => leaf.clone(),
-                _ => {
-                    let (left, right) = leaves.split_at(leaves.len() / 2);
-                    let (left, right) = (pair(left), pair(right));
-                    quote!((#left, #right))
-                }
-            }
+        pairs(&self.fields.iter().map(each).collect::<Vec<_>>())
+    }
+}
+
+/// Returns leaves as a balanced tree of pairs.
+pub(crate) fn pairs(leaves: &[TokenStream]) -> TokenStream {
+    match leaves {
+        [] => quote!(()),
+        [leaf] => leaf.clone(),
+        _ => {
+            let (left, right) = leaves.split_at(leaves.len() / 2);
+            let (left, right) = (pairs(left), pairs(right));
+            quote!((#left, #right))
         }
-        pair(&self.fields.iter().map(each).collect::<Vec<_>>())
     }
 }
 

@@ -6,27 +6,34 @@ use core::hash::{BuildHasher, Hash};
 use phalanx_store::AllocError;
 use std::collections::HashMap;
 
-/// Returns the error of a collection that could not reserve `count` elements.
+/// Returns the error of a collection that could not reserve `count` elements of a layout.
 ///
-/// The standard library does not say how many bytes it requested, so they are computed from `count`.
+/// The standard library does not say how many bytes it requested, so they are computed from `count`. The function is not
+/// generic, so that it is compiled once.
 #[cold]
-fn alloc_error<T>(count: usize) -> AllocError {
-    match Layout::array::<T>(count) {
-        Ok(layout) => AllocError::OutOfMemory { bytes: layout.size(), align: layout.align() },
-        Err(_) => AllocError::CapacityOverflow,
+fn alloc_error(element: Layout, count: usize) -> AllocError {
+    match element.size().checked_mul(count).and_then(|bytes| Layout::from_size_align(bytes, element.align()).ok()) {
+        Some(layout) => AllocError::OutOfMemory { bytes: layout.size(), align: layout.align() },
+        None => AllocError::CapacityOverflow,
     }
 }
 
 /// Creates an empty list with exactly this capacity. When it is full, it becomes a boxed slice without an allocation.
 pub(crate) fn try_vec<T>(capacity: usize) -> Result<Vec<T>, AllocError> {
     let mut list = Vec::new();
-    list.try_reserve_exact(capacity).map_err(|_| alloc_error::<T>(capacity))?;
+    list.try_reserve_exact(capacity).map_err(|_| alloc_error(Layout::new::<T>(), capacity))?;
     Ok(list)
 }
 
 /// Reserves capacity for `additional` more elements of a list.
 pub(crate) fn try_reserve<T>(list: &mut Vec<T>, additional: usize) -> Result<(), AllocError> {
-    list.try_reserve(additional).map_err(|_| alloc_error::<T>(additional))
+    list.try_reserve(additional).map_err(|_| alloc_error(Layout::new::<T>(), additional))
+}
+
+/// Reserves capacity for `additional` more bytes of a text.
+#[cfg(feature = "reflect")]
+pub(crate) fn try_reserve_text(text: &mut String, additional: usize) -> Result<(), AllocError> {
+    text.try_reserve(additional).map_err(|_| alloc_error(Layout::new::<u8>(), additional))
 }
 
 /// Reserves capacity in a list for an element at this position.
@@ -39,7 +46,7 @@ pub(crate) fn try_reserve_map<K: Eq + Hash, V, S: BuildHasher>(
     map: &mut HashMap<K, V, S>,
     additional: usize,
 ) -> Result<(), AllocError> {
-    map.try_reserve(additional).map_err(|_| alloc_error::<(K, V)>(additional))
+    map.try_reserve(additional).map_err(|_| alloc_error(Layout::new::<(K, V)>(), additional))
 }
 
 /// Copies a map. The order of iteration may differ.

@@ -5,7 +5,7 @@ mod form;
 mod required;
 
 pub(crate) use form::all_tuples;
-pub(crate) use required::Required;
+pub(crate) use required::{Required, WrittenRequired};
 
 use crate::change_detection::Clock;
 use crate::component::{Component, ComponentId, Components};

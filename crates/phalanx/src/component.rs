@@ -9,6 +9,9 @@ use crate::change_detection::{Clock, Track};
 use crate::layout::{Kind, Layout};
 use crate::links::RelationInfo;
 use crate::plain::{ByteInfo, Bytes, IsPlain};
+use crate::rank;
+#[cfg(feature = "reflect")]
+use crate::shape::{Shape, ShapeOf};
 use crate::signature::Signature;
 use crate::usage::Usage;
 use core::any::TypeId;
@@ -156,6 +159,11 @@ pub trait Component: Sized + Send + Sync + 'static {
     /// components](Component#required-components).
     const REQUIRES: &'static [Requirement] = &[];
 
+    /// The names and places of the fields, if they are known.
+    #[cfg(feature = "reflect")]
+    #[doc(hidden)]
+    const REFLECTED: Option<ShapeOf<Self>> = None;
+
     /// The relation whose records the values are, for the hidden component of a relation.
     #[doc(hidden)]
     const RELATION: Option<RelationInfo> = None;
@@ -218,6 +226,36 @@ pub(crate) enum Cloning {
     Value(CloneFn),
 }
 
+/// Calls a function with the address of a whole value, given the component's lanes and a row.
+#[cfg(feature = "reflect")]
+pub(crate) type WithFn = unsafe fn(*const Lane, usize, &mut dyn FnMut(*const u8));
+
+/// The fields of a component.
+#[cfg(feature = "reflect")]
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ReflectedInfo {
+    pub(crate) shape: &'static Shape,
+    /// Returns `true` if the lanes are the fields of the shape, for a component that is split into lanes.
+    pub(crate) has_lanes: fn() -> bool,
+    pub(crate) with: WithFn,
+}
+
+/// The constant with the fields of a component.
+#[cfg(feature = "reflect")]
+struct ReflectedOf<C>(core::marker::PhantomData<C>);
+
+#[cfg(feature = "reflect")]
+impl<C: Component> ReflectedOf<C> {
+    const KNOWN: Option<ReflectedInfo> = match C::REFLECTED {
+        Some(of) => {
+            let (shape, has_lanes) = of.parts();
+            Some(ReflectedInfo { shape, has_lanes, with: crate::layout::with_value::<C> })
+        }
+        None => None,
+    };
+    const INFO: Option<&'static ReflectedInfo> = const { &Self::KNOWN }.as_ref();
+}
+
 /// The properties of a component in one world.
 #[derive(Clone, Debug)]
 pub struct ComponentInfo {
@@ -239,6 +277,9 @@ pub struct ComponentInfo {
     pub(crate) relation: Option<RelationInfo>,
     /// Whether rows get the component only by operations of their own.
     pub(crate) is_hidden: bool,
+    /// The fields, if they are known.
+    #[cfg(feature = "reflect")]
+    pub(crate) reflected: Option<&'static ReflectedInfo>,
     /// The accesses that were counted.
     pub(crate) usage: Usage,
 }
@@ -314,6 +355,31 @@ impl ComponentInfo {
         self.clone.is_some()
     }
 
+    /// Returns the names and places of the fields, if they are known. Those of components with `derive(Component)` are.
+    ///
+    /// The fields of a component with `layout = "soa"` are in lanes of their own. [`Value`](crate::reflect::Value) finds them.
+    #[cfg(feature = "reflect")]
+    pub fn shape(&self) -> Option<&'static Shape> {
+        self.reflected.map(|reflected| reflected.shape)
+    }
+
+    /// Returns `true` if the component stores a relation or names. Such a component is changed by operations of its own.
+    #[cfg(feature = "reflect")]
+    pub fn is_internal(&self) -> bool {
+        self.is_hidden
+    }
+
+    /// Returns `true` if values can be formatted by `Debug`, with [`Value::debug`](crate::reflect::Value::debug).
+    #[cfg(feature = "reflect")]
+    pub fn is_debug(&self) -> bool {
+        self.shape().is_some_and(|shape| shape.show.is_some())
+    }
+
+    /// Returns `true` if values are [plain](crate::Plain) data: nothing but their bytes.
+    pub fn is_plain(&self) -> bool {
+        self.bytes.is_plain()
+    }
+
     /// Returns `true` if values have neither data nor change ticks, so that the component has no column.
     #[doc(alias = "is_tag")]
     pub fn is_zero_sized(&self) -> bool {
@@ -355,7 +421,7 @@ pub struct Components {
     zero_sized: Signature,
     /// The ids in canonical order: see [`rank`](Components::rank).
     order: Vec<ComponentId>,
-    /// By id: the position in `order`.
+    /// By id: a number that is in the order of `order`.
     ranks: Vec<u32>,
 }
 
@@ -391,9 +457,12 @@ impl Components {
             requires: &[],
             relation: None,
             is_hidden: true,
+            #[cfg(feature = "reflect")]
+            reflected: None,
             usage: Usage::default(),
         };
-        let (mut infos, mut order, mut ranks) = (try_vec(1)?, try_vec(1)?, try_vec(1)?);
+        // A few more are registered in every world.
+        let (mut infos, mut order, mut ranks) = (try_vec(4)?, try_vec(8)?, try_vec(8)?);
         infos.push(row);
         order.push(ComponentId::ROW);
         ranks.push(0);
@@ -418,7 +487,7 @@ impl Components {
         })
     }
 
-    /// Returns the position of a component in the canonical order of components.
+    /// Returns a number that is in the canonical order of components. Registering a component may change the numbers.
     ///
     /// Ids depend on which component was registered first. Everything that a user can observe has this order instead: the
     /// reserved component first, then by name. Registering more components never changes how two components compare.
@@ -475,6 +544,8 @@ impl Components {
             requires: C::REQUIRES,
             relation: C::RELATION,
             is_hidden: C::HIDDEN,
+            #[cfg(feature = "reflect")]
+            reflected: ReflectedOf::<C>::INFO,
             usage: Usage::default(),
         })
     }
@@ -490,10 +561,14 @@ impl Components {
             self.zero_sized.try_insert(id)?;
         }
         let at = 1 + self.order[1..].partition_point(|other| self.info(*other).compare(&info).is_le());
+        let rank = rank::between(self.rank(self.order[at - 1]), self.order.get(at).map(|after| self.rank(*after)));
         self.order.insert(at, id);
-        self.ranks.push(0);
-        for (rank, id) in (0..).zip(&self.order).skip(at) {
-            self.ranks[id.index()] = rank;
+        self.ranks.push(rank.unwrap_or(0));
+        if rank.is_none() {
+            // The first one is the reserved component.
+            for (id, rank) in self.order[1..].iter().zip(rank::even(self.order.len())) {
+                self.ranks[id.index()] = rank;
+            }
         }
         if let Some(key) = info.type_id {
             self.by_type.insert(key, id);
@@ -588,7 +663,7 @@ impl Components {
         }
         let ranked = self.ranks.len() == self.infos.len()
             && self.order.len() == self.infos.len()
-            && (0..).zip(&self.order).all(|(rank, id)| self.ranks.get(id.index()) == Some(&rank))
+            && self.order.iter().map(|id| self.ranks.get(id.index())).is_sorted_by(|a, b| a.is_some() && a < b)
             && self.order[1..].is_sorted_by(|a, b| self.info(*a).compare(self.info(*b)).is_le());
         if !ranked {
             return Err("a component that is not at its position in the canonical order");

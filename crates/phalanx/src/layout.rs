@@ -405,6 +405,28 @@ pub(crate) unsafe fn write_value<C: Component>(lanes: *mut Lane, row: usize, val
     unsafe { C::Layout::write(C::Layout::ptr(lanes, RunTicks::of::<C>(clock)), row, value.cast::<C>().read()) };
 }
 
+/// Calls a function with the address of the value at a row. A value in several lanes is joined first.
+///
+/// # Safety
+///
+/// The lanes are the component's, the row is in use, and it is not written during the call.
+#[cfg(feature = "reflect")]
+pub(crate) unsafe fn with_value<C: Component>(lanes: *const Lane, row: usize, see: &mut dyn FnMut(*const u8)) {
+    // SAFETY: the lanes are those of `C`, and the row is in use and not written, by the caller's contract. A value in several
+    // lanes is `Copy`: it is read without being moved out. Any other value is in the first lane, or has no size.
+    unsafe {
+        if C::Layout::COPY {
+            let value = C::Layout::read(C::Layout::ptr(lanes, RunTicks::READ), row);
+            see((&raw const value).cast());
+            core::mem::forget(value);
+        } else if size_of::<C>() == 0 {
+            see(NonNull::<C>::dangling().as_ptr().cast());
+        } else {
+            see((*lanes).ptr().as_ptr().cast::<C>().add(row).cast());
+        }
+    }
+}
+
 /// Visits the entities in the value at a row. Change ticks stay as they are.
 ///
 /// # Safety

@@ -71,7 +71,14 @@
 //! | [`change_detection`] | ticks, [`Added`] and [`Changed`], [`Ref`] and [`Mut`] |
 //! | [`relation`] | links between entities: trees of parents and children, and others |
 //! | [`signal`] | listeners and collectors: reactions to spawns, despawns, insertions and removals |
-//! | [`timeline`] | checkpoints, rollback, the last frames of a world, and deltas for replicas |
+#![cfg_attr(
+    feature = "timeline",
+    doc = "| [`timeline`] | checkpoints, rollback, the last frames of a world, and deltas for replicas |"
+)]
+#![cfg_attr(
+    feature = "reflect",
+    doc = "| [`reflect`] | the fields of components, single values, tables and sparse stores by id, text queries |"
+)]
 #![cfg_attr(feature = "snapshot", doc = "| [`snapshot`] | worlds as bytes, with schemas and migrations |")]
 //! | [`memory`], [`report`] | exact memory figures, and the layout report |
 //! | [`store`] | the crate `phalanx_store`: handles and containers |
@@ -82,6 +89,8 @@
 //!
 //! - `derive` (default): the derive macros.
 //! - `parallel`: rayon's threads as an [`executor`]. A thread pool of its own needs no feature.
+//! - `reflect`: the fields of components by name, and queries as text, for tools that look into a world.
+//! - `timeline`: checkpoints, rollback, timelines and deltas.
 //! - `snapshot`: saving and loading worlds, with serde.
 //! - `counters`: the layout report also counts look-ups by entity.
 //!
@@ -100,6 +109,9 @@
 //! User code (drop, clone, closures, iterators) runs when the world is consistent. If it panics, the world stays valid, and every
 //! value is dropped at most once.
 
+// Functions that only some features call are unused without them.
+#![cfg_attr(not(all(feature = "snapshot", feature = "timeline")), allow(dead_code, unused_imports))]
+
 extern crate self as phalanx;
 
 mod alloc;
@@ -109,6 +121,7 @@ pub mod change_detection;
 mod checksum;
 pub mod commands;
 mod component;
+mod dirty_tracking;
 mod entities;
 mod error;
 pub mod event;
@@ -122,17 +135,27 @@ mod names;
 mod plain;
 mod prefetch;
 pub mod query;
+mod rank;
+#[cfg(feature = "reflect")]
+pub mod reflect;
 pub mod relation;
 mod resources;
 mod rows;
+// Only snapshots use all of it.
+#[cfg_attr(not(feature = "snapshot"), allow(dead_code))]
+mod runs;
 mod seeded;
+#[cfg(feature = "reflect")]
+mod shape;
 pub mod signal;
 mod signature;
 #[cfg(feature = "snapshot")]
 pub mod snapshot;
+mod sort;
 mod sparse;
 mod storage;
 pub mod system;
+#[cfg(feature = "timeline")]
 pub mod timeline;
 mod usage;
 mod world;
@@ -186,5 +209,23 @@ pub mod derived {
     pub use crate::event::PlainEvents;
     pub use crate::links::RelationInfo;
     pub use crate::plain::{IsPlain, describe_field, describe_order, describe_parameter, is_valid_field};
+    #[cfg(feature = "reflect")]
+    pub use crate::shape::{Probe, ShapeOf, Unprobed, or_opaque};
     pub use crate::world::ColumnPtrs;
+}
+
+/// Expands to its input: what derives print for the feature `reflect`.
+#[cfg(feature = "reflect")]
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __reflect {
+    ($($item:tt)*) => { $($item)* };
+}
+
+/// Expands to nothing, because the feature `reflect` is off.
+#[cfg(not(feature = "reflect"))]
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __reflect {
+    ($($item:tt)*) => {};
 }

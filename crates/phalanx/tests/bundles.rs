@@ -7,7 +7,7 @@ use phalanx::query::AllRows;
 use phalanx::{
     Bundle, BundleBuilder, CommandBuffer, Component, Entity, Key, Role, StructuralError, With, Without, World,
 };
-use phalanx_testkit::{Counted, PanicSweep, Site, Tally, catch, for_every_failing_allocation, measure};
+use phalanx_testkit::{Counted, PanicSweep, Site, Tally, catch, fail_nth, for_every_failing_allocation, measure};
 
 #[global_allocator]
 static ALLOCATOR: phalanx_testkit::Allocator = phalanx_testkit::Allocator::new();
@@ -327,21 +327,52 @@ fn constructors_that_panic_change_nothing() {
 }
 
 #[test]
-fn constructors_that_panic_in_commands_leave_the_commands_before_them() {
-    for n in 1..=4 {
+fn constructors_that_panic_in_commands_change_nothing() {
+    for n in 1..=8 {
         let mut world = World::new();
-        let [a, b] = [world.spawn_empty(), world.spawn_empty()];
+        let [a, b] = [world.spawn_empty(), world.spawn(Row(Live::new(50)))];
         let mut commands = CommandBuffer::new();
         commands.insert(a, Row(Live::new(40)));
+        commands.remove::<Row>(b);
         commands.insert(b, Ship::default());
         commands.insert(a, Pooled(Live::new(41)));
+        let made = commands.spawn_with(&world, Ship::default());
         assert!(with_panic_at(n, || _ = commands.apply(&mut world)));
         world.validate().unwrap();
-        assert_eq!(keys(&world, a), [Some(40), None, None, None]);
-        assert_eq!(keys(&world, b), [None; 4]);
+        assert_eq!(keys(&world, a), [None; 4]);
+        assert_eq!(keys(&world, b), [Some(50), None, None, None]);
+        assert!(world.len() == 2 && !world.contains(made) && commands.is_empty());
+        // The buffer can be used again.
+        commands.insert(a, Ship::default());
+        assert!(commands.try_apply(&mut world).is_ok());
+        assert_eq!(keys(&world, a), ALL);
         drop((world, commands));
         assert_eq!(LIVE.get(), 0);
     }
+}
+
+#[test]
+fn required_values_of_a_segment_are_those_of_the_state_at_their_command() {
+    let mut world = World::new();
+    let e = world.spawn_empty();
+    let mut commands = CommandBuffer::new();
+    commands.insert(e, Row(Live::new(60)));
+    commands.insert(e, Ship::default());
+    commands.remove::<(Row, Placed)>(e);
+    commands.insert(e, Other::default());
+    commands.insert(e, Fleet::default());
+    let dead = world.spawn_empty();
+    world.despawn(dead).unwrap();
+    commands.insert(dead, Ship::default());
+    commands.spawn(Ship::default());
+    assert_eq!(commands.apply(&mut world).skipped().len(), 1);
+    world.validate().unwrap();
+    // The fleet requires what its ship requires, also if the ship is there.
+    assert_eq!(keys(&world, e), [Some(21), Some(2), Some(3), Some(4)]);
+    let made = world.query_filtered::<Entity, (With<Ship>, Without<Fleet>)>().single().unwrap();
+    assert_eq!(keys(&world, made), ALL);
+    drop((world, commands));
+    assert_eq!(LIVE.get(), 0);
 }
 
 #[test]
@@ -735,6 +766,51 @@ fn builders_that_are_used_again_do_not_allocate() {
     other.validate().unwrap();
 }
 
+#[derive(Component)]
+struct Numbered<const N: usize>(u32);
+
+#[test]
+fn a_builder_that_finds_no_memory_forgets_what_it_has_resolved() {
+    for n in 1.. {
+        let mut world = World::new();
+        let mut builder = BundleBuilder::new();
+        builder.add(Name("Ann"));
+        builder.spawn(&mut world);
+        builder.add(Numbered::<0>(0)).add(Numbered::<1>(1)).add(Numbered::<2>(2)).add(Numbered::<3>(3));
+        builder.add(Numbered::<4>(4)).add(Numbered::<5>(5));
+        let refused = fail_nth(n, || builder.try_spawn(&mut world)).0.is_err();
+        builder.clear();
+        let e = builder.spawn(&mut world);
+        assert!(!world.has::<Name>(e), "{n}");
+        assert_eq!(world.entity(e).unwrap().component_names().count(), 0, "{n}");
+        world.validate().unwrap();
+        if !refused {
+            assert!(n > 4);
+            break;
+        }
+    }
+}
+
+#[test]
+fn a_builder_uses_the_memory_of_removed_components_again() {
+    let tally = Tally::new();
+    let mut builder = BundleBuilder::new();
+    builder.add(Held(tally.value(1))).add(Numbered::<0>(7)).add(Name("Ann")).add(Loose(tally.value(2)));
+    let (_, used) = measure(|| {
+        for n in 0..1000 {
+            assert_eq!(builder.remove::<Numbered<0>>().unwrap().0, if n == 0 { 7 } else { n - 1 });
+            builder.add(Numbered::<0>(n));
+            let name = builder.remove::<Name>().unwrap();
+            builder.add(name);
+        }
+    });
+    assert_eq!(used.allocations, 0);
+    assert_eq!((builder.get::<Held>().unwrap().0.key(), builder.get::<Loose>().unwrap().0.key()), (1, 2));
+    assert_eq!((builder.get::<Name>(), builder.len()), (Some(&Name("Ann")), 4));
+    drop(builder);
+    tally.assert_no_leaks();
+}
+
 #[test]
 fn builders_are_inspected_and_combined() {
     let tally = Tally::new();
@@ -887,11 +963,14 @@ fn batches_insert_what_each_bundle_has_and_each_entity_lacks() {
     assert_eq!([bare, pooled, last].map(|e| world.has::<Row>(e)), [true, true, false]);
     assert_eq!([bare, pooled, last].map(|e| world.get::<Apart>(e).ok().map(|a| a.0)), [None, Some(2), Some(1)]);
     for n in 1.. {
-        let e = world.spawn(());
-        let ships = [(e, Ship(Live::new(5))), (bare, Ship(Live::new(5)))];
+        let es = [world.spawn(()), world.spawn(()), bare];
+        let ships = es.map(|e| (e, Ship(Live::new(70))));
         let has_panicked = with_panic_at(n, || world.insert_batch(ships).unwrap());
         world.validate().unwrap();
+        // Of all entities, or of none.
+        assert_eq!(es.map(|e| world.get::<Ship>(e).is_ok_and(|ship| ship.0.0 == 70)), [!has_panicked; 3], "{n}");
         if !has_panicked {
+            assert_eq!(n, 9);
             break;
         }
     }

@@ -3,9 +3,11 @@
 use phalanx::executor::ThreadPool;
 use phalanx::relation::{Cascade, ChildOf, Relation, RelationKind, TreeRelation};
 use phalanx::timeline::Timeline;
-use phalanx::{Component, Entity, World};
+use phalanx::{Changed, Component, Entity, QueryState, World};
 use phalanx_testkit::bench::mix;
 use std::collections::HashMap;
+use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Numbers that depend on a seed only.
 struct Random(u64);
@@ -159,6 +161,25 @@ macro_rules! layouts {
                 assert_ne!(written, 0);
             }
 
+            #[test]
+            fn what_is_only_read_does_not_count_as_changed() {
+                let mut world = World::new();
+                let setup = |$world: &mut World| $group;
+                setup(&mut world);
+                let root = world.spawn((Local(1), Global(0)));
+                world.entity_mut(root).unwrap().spawn_child((Local(2), Global(0)));
+                let mut changed = QueryState::<Entity, Changed<Local>>::new();
+                let mut cascade = Cascade::<ChildOf, Local, Global>::new();
+                let pool = ThreadPool::new(2);
+                assert_eq!(changed.query(&world).iter().count(), 2);
+                cascade.propagate(&mut world, compute);
+                assert_eq!(changed.query(&world).iter().count(), 0);
+                cascade.par_propagate(&pool, &mut world, compute);
+                cascade.propagate_changed(&mut world, compute);
+                assert_eq!(changed.query(&world).iter().count(), 0);
+                check(&world);
+            }
+
             /// Returns how many of the entities are in a list, or below one that is.
             fn below(world: &World, all: &[Entity], changed: &[Entity]) -> usize {
                 let tree = world.relations::<ChildOf>();
@@ -215,6 +236,32 @@ macro_rules! layouts {
                 }
             }
 
+            #[test]
+            fn depths_of_many_nodes_are_computed_on_several_threads() {
+                let mut world = World::new();
+                let setup = |$world: &mut World| $group;
+                setup(&mut world);
+                let mut row: Vec<Entity> = (0..1_500).map(|n| world.spawn((Local(n), Global(0)))).collect();
+                for _ in 0..3 {
+                    let child = |parent: &Entity| world.entity_mut(*parent).unwrap().spawn_child((Local(7), Global(0)));
+                    row = row.iter().map(child).collect();
+                    // Parents of one batch have children in others.
+                    row.reverse();
+                }
+                let (pool, mut cascade) = (ThreadPool::new(2), Cascade::<ChildOf, Local, Global>::new());
+                // Relaxed, so that it orders no threads: a tool that looks for races sees what the cascade orders.
+                let threads = AtomicU64::new(0);
+                for _ in 0..4 {
+                    cascade.par_propagate(&pool, &mut world, |parent, local, own| {
+                        let thread = BuildHasherDefault::<DefaultHasher>::new().hash_one(std::thread::current().id());
+                        threads.fetch_or(1 << (thread % 64), Ordering::Relaxed);
+                        compute(parent, local, own);
+                    });
+                    check(&world);
+                }
+                assert!((1..=3).contains(&threads.into_inner().count_ones()));
+            }
+
             fn step(world: &mut World, entities: &mut Vec<Entity>, random: &mut Random) {
                 entities.retain(|entity| world.contains(*entity));
                 let pick = |random: &mut Random| entities[random.below(entities.len() as u64) as usize];
@@ -259,6 +306,8 @@ layouts! {
     pool: "pool", "row", |_world| ();
     linear: "linear", "row", |_world| ();
     grouped: "pool", "row", |world| _ = Cascade::<ChildOf, Local, Global>::group(world).unwrap();
+    column_table: "table", "column", |_world| ();
+    column_linear: "linear", "column", |_world| ();
     column: "pool", "column", |world| _ = Cascade::<ChildOf, Local, Global>::group(world).unwrap();
 }
 

@@ -292,7 +292,7 @@ fn displaced_values_end_when_the_segment_is_done() {
         }
     }
     #[derive(Component)]
-    struct Held(#[expect(dead_code)] Probe);
+    struct Held(#[allow(dead_code)] Probe);
     let (send, dropped) = std::sync::mpsc::channel();
     let held = |n| Held(Probe(send.clone(), n));
     let mut world = World::new();

@@ -205,6 +205,20 @@ fn an_entity_that_loses_its_components_keeps_its_name_and_its_links() {
 }
 
 #[test]
+fn a_name_and_links_do_not_occupy_an_entity_without_components() {
+    let mut world = World::new();
+    let [parent, child] = [world.spawn_empty(), world.spawn_empty()];
+    world.relations_mut::<ChildOf>().link(child, parent).unwrap();
+    world.entity_mut(child).unwrap().set_name("child").unwrap();
+    world.spawn_at(child, Tag(1)).unwrap();
+    assert_eq!(world.entity(parent).unwrap().find("child"), Some(child));
+    assert_eq!(world.get::<Tag>(child).unwrap().0, 1);
+    let by = Some(child);
+    assert_eq!(world.spawn_at(child, Tag(2)), Err(StructuralError::SlotOccupied { entity: child, by }));
+    world.validate().unwrap();
+}
+
+#[test]
 fn each_change_of_a_link_sets_the_tick() {
     for is_captured in [false, true] {
         let mut world = World::new();

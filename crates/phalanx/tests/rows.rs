@@ -621,7 +621,7 @@ fn a_handle_of_a_row_that_a_listener_removes_returns_errors() {
     #[derive(Component)]
     struct Poison;
     #[derive(Component)]
-    struct Other(#[expect(dead_code)] u32);
+    struct Other(#[allow(dead_code)] u32);
     for replaces in [false, true] {
         let mut world = World::new();
         let key = world.spawn_keyed(None, Role(1), Other(0)).unwrap();

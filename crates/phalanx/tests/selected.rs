@@ -1,6 +1,7 @@
 //! Operations on selected components and entities: batches of insertions, insertions of what is missing, entries, moves and
 //! clones of components, removal by value, despawning by filter.
 
+use phalanx::group::Owned;
 use phalanx::query::{AllRows, ExtraRows};
 use phalanx::{
     Added, Bundle, Component, Entity, Entry, Key, NoSuchEntity, QueryState, Role, StructuralError, With, Without, World,
@@ -734,4 +735,50 @@ fn a_bundle_struct_is_selected_as_a_whole() {
     world.validate().unwrap();
     drop(world);
     tally.assert_no_leaks();
+}
+
+#[derive(Component, Debug, PartialEq)]
+#[component(layout = "pool")]
+struct Left(u32);
+#[derive(Component, Debug, PartialEq)]
+#[component(layout = "pool")]
+struct Right(u32);
+
+#[test]
+fn listeners_see_the_moved_value_of_a_member_that_leaves_its_group() {
+    let mut world = World::new();
+    let _group = world.create_group::<Owned<(Left, Right)>>().unwrap();
+    let members: Vec<Entity> = (0..4).map(|n| world.spawn((Left(n), Right(n)))).collect();
+    (10..13).for_each(|n| _ = world.spawn(Left(n)));
+    let to = world.spawn(Right(20));
+    let heard = Arc::new(Mutex::new(Vec::new()));
+    let sink = heard.clone();
+    world.on_remove::<Left>(move |removed, _, _| sink.lock().unwrap().push((removed.entity, removed.value.0)));
+    // The new member takes the place of the old one, and another value that of the new one.
+    world.entity_mut(members[1]).unwrap().move_components::<Left>(to).unwrap();
+    world.validate().unwrap();
+    assert_eq!(*heard.lock().unwrap(), [(members[1], 1)]);
+    assert_eq!((world.get::<Left>(to).unwrap().0, world.has::<Left>(members[1])), (1, false));
+}
+
+#[derive(Component)]
+#[repr(align(64))]
+struct Wide(u64);
+
+#[test]
+fn a_component_of_a_large_alignment_that_is_new_needs_no_memory_that_was_not_reserved() {
+    for_every_failing_allocation(
+        || {
+            let mut world = World::new();
+            let e = world.spawn(Tag);
+            world.spawn((Tag, Wide(1), Mark));
+            (world, e)
+        },
+        |(world, e)| world.entity_mut(*e).unwrap().try_insert_if_new((Tag, Wide(2), Mark)),
+        |(world, e), result| {
+            world.validate().unwrap();
+            let wide = world.get::<Wide>(*e).ok().map(|wide| wide.0);
+            assert_eq!((wide, world.has::<Mark>(*e)), if result.is_ok() { (Some(2), true) } else { (None, false) });
+        },
+    );
 }

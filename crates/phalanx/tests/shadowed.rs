@@ -10,7 +10,7 @@ mod names {
     }
     types! {
         bool char f32 f64 i8 i16 i32 i64 i128 isize str u8 u16 u32 u64 u128 usize
-        Option Result Vec Box String Self_ Formatter PhantomData Entity Place Component Bundle World
+        Option Result Vec Box String Self_ Formatter PhantomData Entity Place Component Bundle World Shape Kind Field Probe
     }
 
     macro_rules! traits {
@@ -19,7 +19,7 @@ mod names {
     traits! {
         AsMut AsRef Clone Copy Debug Default DoubleEndedIterator Drop Eq ExactSizeIterator Extend Fn FnMut FnOnce From Hash
         Into IntoIterator Iterator Ord PartialEq PartialOrd Send Sized Sync ToOwned ToString TryFrom TryInto Query Plain
-        MapEntities Layout SoaRow Flat
+        MapEntities Layout SoaRow Flat Reflect Unprobed
     }
 
     macro_rules! functions {
@@ -30,6 +30,7 @@ mod names {
     /// Methods that are found before those that borrow.
     pub trait Methods: ::core::marker::Sized {
         fn as_ref(self) {}
+        fn cast(self) {}
         fn clone(self) {}
         fn debug_struct(self) {}
         fn debug_tuple(self) {}
@@ -80,6 +81,20 @@ mod hidden {
 
     #[derive(::phalanx::Component)]
     pub struct Bare;
+
+    #[cfg(feature = "reflect")]
+    #[derive(::phalanx::reflect::Reflect)]
+    pub struct Reflected<T: 'static> {
+        pub number: Number,
+        pub other: T,
+    }
+
+    #[cfg(feature = "reflect")]
+    #[derive(::phalanx::reflect::Reflect)]
+    pub enum Choice {
+        A,
+        B = 4,
+    }
 
     #[derive(::phalanx::Component, ::core::clone::Clone)]
     #[component(layout = "table", clone, track = "row", crate = "::phalanx")]

@@ -6,6 +6,7 @@ use crate::alloc::try_reserve;
 use crate::component::{ComponentId, Components, Requirement};
 use crate::signature::Signature;
 use phalanx_store::AllocError;
+use phalanx_store::raw::Lane;
 
 /// A component that is inserted with a bundle, unless the row has it.
 #[derive(Clone, Copy, Debug)]
@@ -41,7 +42,7 @@ impl Required {
                 None => break,
             };
             for requirement in components.info(id).requires() {
-                let id = (requirement.register)(components)?;
+                let id = requirement.register(components)?;
                 if !seen.has(id) {
                     seen.try_insert(id)?;
                     try_reserve(&mut list, 1)?;
@@ -61,13 +62,31 @@ impl Required {
     /// The pointer is valid for the components in their order, and no values are there. It stays valid as long as what is
     /// returned.
     pub(crate) unsafe fn write_all(list: &[Required], to: BundlePtr) -> WrittenRequired<'_> {
+        // SAFETY: the contract is the same. The lanes are those of the component, whose row has no value.
+        unsafe {
+            Required::write_all_by(list, to, |required, lanes, row| required.requirement.write(lanes, row, to.clock))
+        }
+    }
+
+    /// Moves the values of components to `to`, each by a function that gets its first lane and its row.
+    ///
+    /// If the function panics, the values that were written by then are dropped.
+    ///
+    /// # Safety
+    ///
+    /// - The pointer is valid for the components in their order, and no values are there. It stays valid as long as what is
+    ///   returned.
+    /// - The function writes a value of the component there.
+    pub(crate) unsafe fn write_all_by(
+        list: &[Required],
+        to: BundlePtr,
+        mut write: impl FnMut(&Required, *mut Lane, usize),
+    ) -> WrittenRequired<'_> {
         let mut written = WrittenRequired { list, count: 0, to };
         for (at, required) in list.iter().enumerate() {
-            // SAFETY: the pointer is valid for more than `at` components, and no value is there, by the caller's contract.
-            unsafe {
-                let (lanes, row) = to.lane(at, required.requirement.kind);
-                required.requirement.write(lanes, row, to.clock);
-            }
+            // SAFETY: the pointer is valid for more than `at` components, by the caller's contract.
+            let (lanes, row) = unsafe { to.lane(at, required.requirement.kind()) };
+            write(required, lanes, row);
             written.count += 1;
         }
         written
@@ -127,7 +146,7 @@ impl Drop for WrittenRequired<'_> {
             // SAFETY: the pointer is valid for the components, by the contract of `write_all`. The value was written, and is
             // dropped once.
             unsafe {
-                let (lanes, row) = to.lane(at, required.requirement.kind);
+                let (lanes, row) = to.lane(at, required.requirement.kind());
                 required.requirement.drop(lanes, row);
             }
         });

@@ -24,8 +24,17 @@ pub(crate) struct Clock {
 /// The ids that a clock had before it was set back, the latest first. Ids that are too old are not kept.
 ///
 /// Each has the last tick that was not undone, and the first and last image number whose time is part of the current state.
-#[derive(Clone, Copy, Debug, Default)]
-struct ClockHistory([Option<(u64, Tick, [u64; 2])>; 8]);
+#[derive(Clone, Copy, Debug)]
+struct ClockHistory([Option<(u64, Tick, [u64; 2])>; PAST_IDS]);
+
+/// The number of earlier ids that a clock remembers.
+const PAST_IDS: usize = 64;
+
+impl Default for ClockHistory {
+    fn default() -> Self {
+        ClockHistory([None; PAST_IDS])
+    }
+}
 
 /// A time in the history of a world: between two images, under one id of its clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,7 +62,7 @@ impl Clock {
     /// Creates a clock at tick 1.
     pub(crate) const fn new() -> Clock {
         let (tick, images) = (AtomicU32::new(1), AtomicU64::new(1));
-        Clock { tick, cleared: None, id: 0, images, first: 1, past: ClockHistory([None; 8]) }
+        Clock { tick, cleared: None, id: 0, images, first: 1, past: ClockHistory([None; PAST_IDS]) }
     }
 
     /// Returns a clock with the same time, for another world.
@@ -113,6 +122,11 @@ impl Clock {
         Time { tick: self.now(), cleared: self.cleared, known: self.now(), id: self.id, images, first, past: self.past }
     }
 
+    /// Returns the number of the next image under the present id.
+    pub(crate) fn images_so_far(&self) -> u64 {
+        self.images.load(Ordering::Relaxed)
+    }
+
     /// Returns the current time.
     ///
     /// Relaxed is enough. If nothing orders the call and an image on another thread, the time may be before or after the image.
@@ -122,7 +136,7 @@ impl Clock {
 
     /// Returns `true` if changes at a time are part of the current state, that is, were not undone by a rollback.
     ///
-    /// Times before the last eight rollbacks count as undone.
+    /// Times before the last 64 rollbacks count as undone.
     pub(crate) fn includes(&self, moment: Moment) -> bool {
         let is_past = |(was, _, [first, last]): &(u64, Tick, [u64; 2])| {
             *was == moment.id && (*first..=*last).contains(&moment.images)

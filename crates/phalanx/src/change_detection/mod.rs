@@ -92,6 +92,7 @@ mod clock;
 mod column_tracked;
 mod handles;
 mod row_tracked;
+mod run_history;
 
 pub(crate) use clock::{Clock, Moment, Time};
 pub use column_tracked::ColumnTracked;
@@ -104,6 +105,7 @@ pub(crate) use row_tracked::{AtomicTicks, ticks_at, ticks_of};
 #[doc(hidden)]
 pub use row_tracked::{ComponentTicks, RowTrackedPtr};
 pub use row_tracked::{RowTracked, SliceMut};
+pub(crate) use run_history::RunHistory;
 
 use crate::component::Component;
 use crate::layout::Layout;

@@ -5,6 +5,7 @@
 //! 1. *Resolve*: the [resolver](super::resolver) goes through the commands and determines for each entity in which table it
 //!    would be, without moving it. Each command becomes a [`Step`]. It counts the rows, slots and bytes that all steps need.
 //! 2. *Reserve*: exactly that is allocated.
+//!    Then the values of required components are created, which is user code.
 //! 3. *Commit*: the steps are executed. They copy and store, run no user code but the splitting of soa values, and cannot fail.
 //! 4. *Drop*: displaced values were moved to a stash, and are dropped after the listeners have run.
 //!
@@ -25,6 +26,7 @@ use super::command_buffer::{CommandBuffer, moment_of};
 use super::step::Step;
 use crate::error::StructuralError;
 use crate::mutation::stash::DropStash;
+use crate::mutation::{Made, MadeRequired};
 use crate::signal::{apply_deferred, apply_scope, dispatch_catch};
 use crate::world::World;
 use phalanx_store::{AllocError, Entity};
@@ -68,8 +70,8 @@ impl CommandBuffer {
     ///
     /// Panics if a closure, a listener or the destructor of a displaced value panics. The changes of the segments before it
     /// stay, and so do those of the segment that called it. The commands after it are dropped, and the entities that they would
-    /// have spawned are despawned. If splitting a soa component into its fields panics, or creating a [required
-    /// component](crate::Component#required-components), the changes of the commands before that one stay.
+    /// have spawned are despawned. If creating a [required component](crate::Component#required-components) panics, its segment has
+    /// changed nothing. If splitting a soa component into its fields panics, the changes of the commands before that one stay.
     pub fn apply(&mut self, world: &mut World) -> ApplyReport {
         let mut report = ApplyReport { executed: self.len(), skipped: Vec::new() };
         apply_scope::run(world, |world| {
@@ -284,8 +286,10 @@ impl CommandBuffer {
             }
         }
         let reserved = resolver.reserve(world, first).map_err(|(position, error)| at(position)(error))?;
+        // User code, before anything changes.
+        let mut made = resolver.made.as_deref_mut().map_or_else(Made::none, MadeRequired::make);
         world.storage.begin_linked_entries();
-        let despawned = resolver.related.as_deref().map_or(&[][..], |related| &related.despawned);
+        let mut related = resolver.related.as_deref_mut();
         let mut ending = DropStash::new(&mut resolver.stash);
         for (entry, step) in entries[first..end].iter().zip(&resolver.steps) {
             // Splitting a bundle may be user code. If it panics, displaced values and the remaining commands are dropped.
@@ -296,9 +300,16 @@ impl CommandBuffer {
             // reserved, and its steps are committed in order.
             unsafe {
                 let payload = arena.at(entry.offset, entry.vtable.layout);
-                step.commit(world, entry, (key, despawned), payload, (reserved, ending.stash()));
+                step.commit(
+                    world,
+                    entry,
+                    (key, related.as_deref_mut()),
+                    payload,
+                    (reserved, &mut made, ending.stash()),
+                );
             }
         }
+        drop(made);
         world.storage.link_entries();
         dispatch_catch!(world).resume();
         if let Some(report) = report {

@@ -16,18 +16,18 @@ use phalanx_store::{AllocError, Entity};
 /// that set it. It counts in that segment only.
 #[derive(Debug, Default)]
 pub(super) struct NameOverlay {
-    /// By slot. `None` if the segment has removed the name.
-    names: NumberMap<u32, (u32, Option<Name>)>,
-    /// The slot that came to a parent and a name last. It may have left since.
-    holders: NumberMap<NameKey, (u32, u32)>,
+    /// By slot, with its entity. `None` if the segment has removed the name.
+    names: NumberMap<u32, (u32, Entity, Option<Name>)>,
+    /// The entity that came to a parent and a name last. It may have left since.
+    holders: NumberMap<NameKey, (u32, Entity)>,
 }
 
 impl NameOverlay {
     /// Returns the bytes held from the allocator.
     pub(super) fn bytes(&self) -> usize {
         size_of::<NameOverlay>()
-            + self.names.capacity() * size_of::<(u32, (u32, Option<Name>))>()
-            + self.holders.capacity() * size_of::<(NameKey, (u32, u32))>()
+            + self.names.capacity() * size_of::<(u32, (u32, Entity, Option<Name>))>()
+            + self.holders.capacity() * size_of::<(NameKey, (u32, Entity))>()
     }
 
     /// Forgets what the segments before have changed.
@@ -58,7 +58,7 @@ impl Resolver {
         let segment = self.segment;
         let overlay = self.name_overlay()?;
         try_reserve_map(&mut overlay.names, 1)?;
-        overlay.names.insert(entity.index(), (segment, name.copied()));
+        overlay.names.insert(entity.index(), (segment, entity, name.copied()));
         let inserts = entry.vtable.kind == CommandKind::SetName;
         self.change(world, TargetRow::Main(entity), table, bundle_id, inserts, position)
     }
@@ -80,7 +80,7 @@ impl Resolver {
         if !has_names || world.storage.sparse.tree_of_names() != Some(relation) {
             return Ok(());
         }
-        match self.pending_name(world, entity.index()).copied() {
+        match self.pending_name(world, entity).copied() {
             Some(name) => self.take_name(world, entity, NameKey { parent, name }),
             None => Ok(()),
         }
@@ -94,28 +94,28 @@ impl Resolver {
         let segment = self.segment;
         let overlay = self.name_overlay()?;
         try_reserve_map(&mut overlay.holders, 1)?;
-        overlay.holders.insert(key, (segment, entity.index()));
+        overlay.holders.insert(key, (segment, entity));
         Ok(())
     }
 
     /// Returns the entity that would have a parent and a name.
     fn pending_holder(&self, world: &World, key: &NameKey) -> Option<Entity> {
         let came = self.names.as_ref().and_then(|overlay| overlay.holders.get(key));
-        let came = came.filter(|(segment, _)| *segment == self.segment).map(|(_, slot)| *slot);
+        let came = came.filter(|(segment, _)| *segment == self.segment).map(|(_, entity)| *entity);
+        let was = world.storage.find_named(key.parent, &key.name).and_then(|slot| world.storage.slot(slot));
         // One that was there and did not leave, or the last one that came. No other entity has been there since.
-        [came, world.storage.find_named(key.parent, &key.name)].into_iter().flatten().find_map(|slot| {
-            let entity = world.storage.slot(slot).filter(|entity| self.find(world, *entity).is_ok())?;
-            let is_there =
-                self.pending_name(world, slot) == Some(&key.name) && self.pending_parent(world, slot) == key.parent;
-            is_there.then_some(entity)
+        [came, was].into_iter().flatten().find(|&entity| {
+            self.find(world, entity).is_ok()
+                && self.pending_name(world, entity) == Some(&key.name)
+                && self.pending_parent(world, entity.index()) == key.parent
         })
     }
 
-    /// Returns the name that a slot would have.
-    fn pending_name<'a>(&'a self, world: &'a World, slot: u32) -> Option<&'a Name> {
-        match self.names.as_ref().and_then(|overlay| overlay.names.get(&slot)) {
-            Some((segment, name)) if *segment == self.segment => name.as_ref(),
-            _ => world.storage.name_at(slot),
+    /// Returns the name that an entity would have. It may be one that the segment spawns.
+    fn pending_name<'a>(&'a self, world: &'a World, entity: Entity) -> Option<&'a Name> {
+        match self.names.as_ref().and_then(|overlay| overlay.names.get(&entity.index())) {
+            Some((segment, named, name)) if (*segment, *named) == (self.segment, entity) => name.as_ref(),
+            _ => world.storage.name_of(entity),
         }
     }
 

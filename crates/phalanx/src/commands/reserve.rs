@@ -32,6 +32,9 @@ impl Resolver {
         }
         world.storage.sparse.try_reserve_all(&self.sparse_inserts).map_err(at(first))?;
         world.storage.reserve_linked_entries(self.entries).map_err(at(first))?;
+        if let Some(made) = &mut self.made {
+            made.try_reserve().map_err(at(first))?;
+        }
         self.stash.try_reserve().map_err(at(first))?;
         // SAFETY: the commands of the segment were counted while they were resolved, and everything is reserved.
         Ok(unsafe { Reserved::new() })

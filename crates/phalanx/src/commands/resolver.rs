@@ -12,15 +12,17 @@ use super::slot_predictor::SlotPredictor;
 use super::step::Step;
 use super::vtable::{LinkPayload, Payload};
 use crate::alloc::{try_box, try_reserve, try_reserve_map};
+use crate::bundle::Required;
 use crate::change_detection::Moment;
 use crate::error::{NoSuchEntity, RowError, StructuralError};
 use crate::links::{LinkStore, LinkView, NONE};
-use crate::mutation::LinkPlan;
 use crate::mutation::despawn_set::{DespawnSet, LinkGraph};
 use crate::mutation::link_overlay::{LinkOverlay, PendingLinks};
 use crate::mutation::stash::Stash;
+use crate::mutation::{DoomedList, LinkPlan, MadeRequired};
 use crate::rows::{Key, Label, Name};
 use crate::seeded::NumberMap;
+use crate::sort::sort_short_by_key;
 use crate::sparse::SparseInserts;
 use crate::world::World;
 use phalanx_store::{AllocError, Entity};
@@ -67,6 +69,8 @@ pub(super) struct RelatedCommands {
     despawn_set: DespawnSet,
     /// The entities that despawns of related entities remove.
     pub(super) despawned: Vec<Entity>,
+    /// Capacity for the entities that one of them removes.
+    pub(super) doomed: DoomedList,
 }
 
 impl RelatedCommands {
@@ -77,6 +81,7 @@ impl RelatedCommands {
             + self.linked.capacity() * size_of::<(u32, u32, usize)>()
             + self.despawn_set.bytes()
             + self.despawned.capacity() * size_of::<Entity>()
+            + self.doomed.bytes()
     }
 
     /// Counts that a relation links a slot.
@@ -106,6 +111,8 @@ pub(super) struct Resolver {
     sparse: Option<Box<SparseOverlay>>,
     /// The number of sparse components that bundles were known to require when the segment began.
     pub(super) required_sparse: u32,
+    /// The values of required components that the segment inserts. `None` until there is one.
+    pub(super) made: Option<Box<MadeRequired>>,
     /// What commands about links need. `None` until there is one, so that buffers are small: each dispatch moves one.
     pub(super) related: Option<Box<RelatedCommands>>,
     /// `None` while no command is about an entity with a name.
@@ -143,6 +150,7 @@ impl Resolver {
             + self.overlay.capacity() * size_of::<(u32, PendingLocation)>()
             + self.rows.bytes()
             + self.sparse.as_ref().map_or(0, |sparse| sparse.capacity() * size_of::<((u32, u32), (u32, bool))>())
+            + self.made.as_deref().map_or(0, |made| size_of::<MadeRequired>() + made.held())
             + self.related.as_deref().map_or(0, RelatedCommands::bytes)
             + self.names.as_ref().map_or(0, |names| names.bytes())
             + self.extra.capacity() * size_of::<(Entity, u32)>()
@@ -187,6 +195,9 @@ impl Resolver {
             related.linked.clear();
             related.despawned.clear();
         }
+        if let Some(made) = &mut self.made {
+            made.begin();
+        }
         self.sparse_inserts.clear();
         self.predictor.begin();
         (self.slots, self.extra_rows, self.entries, self.named) = (0, 0, 0, 0);
@@ -223,7 +234,7 @@ impl Resolver {
                 try_reserve(&mut self.lost, 1)?;
                 self.lost.push((entity, position, reason));
             }
-            self.lost.sort_unstable_by_key(|(entity, position, _)| (*entity, *position));
+            sort_short_by_key(&mut self.lost, |(entity, position, _)| (*entity, *position));
         }
         self.lost_in = now;
         Ok(())
@@ -294,6 +305,7 @@ impl Resolver {
                 // Later commands can name it.
                 self.set(entity, Some(info.table), !info.sparse.is_empty());
             }
+            self.expect_required(&info.required)?;
             return Ok(Step::Spawn(bundle_id));
         };
         let table = self.find(world, entity)?;
@@ -314,13 +326,13 @@ impl Resolver {
 
     /// Resolves the despawn of an entity with links.
     fn despawn_related(&mut self, world: &World, root: Entity, position: usize) -> Result<Step, StructuralError> {
-        let RelatedCommands { links, despawn_set, despawned, .. } = self.related_mut()?;
+        let RelatedCommands { links, despawn_set, despawned, doomed, .. } = self.related_mut()?;
         despawn_set.clear();
         despawn_set.try_add(&world.storage, &links.over(&world.storage), root, true)?;
         let (first, count) = (despawned.len(), despawn_set.entities().len());
         try_reserve(despawned, count)?;
         despawned.extend(despawn_set.entities());
-        links.try_doom(&world.storage, despawn_set.entities())?;
+        links.try_doom(&world.storage, despawn_set.entities(), doomed)?;
         // The commands after this one still need an entry each.
         let rest = self.steps.capacity() - self.steps.len();
         try_reserve_map(&mut self.overlay, count + rest)?;
@@ -427,6 +439,7 @@ impl Resolver {
                     return Err(RowError::Exists { key }.into());
                 };
                 let slot = self.take_slot(world, sparse_inserts, position)?;
+                self.expect_required(&edge.required)?;
                 self.rows.spawn((key.entity.index(), label), slot, target)?;
                 self.add_rows(world, position, target, 1)?;
                 self.extra_rows += 1;
@@ -487,6 +500,7 @@ impl Resolver {
         self.set_sparse(world, slot, &edge.sparse_removes, false)?;
         self.set_sparse(world, slot, &edge.sparse_inserts, true)?;
         world.storage.expect_move(slot.index(), edge, &mut self.sparse_inserts, &mut self.stash)?;
+        self.expect_required(&edge.required)?;
         self.entries += world.storage.entries_of_edge(edge);
         if target != table {
             self.add_rows(world, position, target, 1)?;
@@ -497,6 +511,22 @@ impl Resolver {
             self.add_rows(world, position, table, -1)?;
         }
         Ok(if insert { Step::Insert(bundle_id) } else { Step::Remove(bundle_id) })
+    }
+
+    /// Counts values of required components that a command inserts.
+    #[inline(always)]
+    fn expect_required(&mut self, list: &[Required]) -> Result<(), AllocError> {
+        if list.is_empty() { Ok(()) } else { self.expect_some_required(list) }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn expect_some_required(&mut self, list: &[Required]) -> Result<(), AllocError> {
+        let made = match &mut self.made {
+            Some(made) => made,
+            none => none.insert(try_box(MadeRequired::default())?),
+        };
+        made.try_expect(list)
     }
 
     /// Predicts the next slot that is allocated, which gets these sparse values.

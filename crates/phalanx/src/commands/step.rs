@@ -3,10 +3,11 @@
 
 use super::apply_report::CommandKind;
 use super::command_buffer::Entry;
-use crate::bundle::{BundlePtr, Required};
+use super::resolver::RelatedCommands;
+use crate::bundle::BundlePtr;
 use crate::error::StructuralError;
-use crate::mutation::Reserved;
 use crate::mutation::stash::Stash;
+use crate::mutation::{Made, Reserved};
 use crate::rows::{Key, Label};
 use crate::storage::Location;
 use crate::world::World;
@@ -47,14 +48,14 @@ impl Step {
     /// - The step was resolved for this command, and the token is that of its segment.
     /// - The steps before it were committed, in order.
     /// - The payload is initialised. The command gives it up.
-    /// - `despawned` is the list of the resolver.
+    /// - `related` is that of the resolver, and `made` are the required values that it expected.
     pub(super) unsafe fn commit(
         self,
         world: &mut World,
         entry: &Entry,
-        (key, despawned): (Option<Key>, &[Entity]),
+        (key, related): (Option<Key>, Option<&mut RelatedCommands>),
         payload: *mut u8,
-        (reserved, stash): (Reserved, &mut Stash),
+        (reserved, made, stash): (Reserved, &mut Made<'_>, &mut Stash),
     ) {
         let World { bundles, storage, .. } = world;
         let named = || entry.entity.expect("only a spawn names no entity");
@@ -78,7 +79,7 @@ impl Step {
                 // what it requires. Splitting a bundle may be user code, so it is written before anything is committed.
                 unsafe {
                     let payload = Payload::new(entry, payload);
-                    Required::write_with(&info.required, info.columns.len(), to, |to| payload.write(to));
+                    made.write_with(&info.required, info.columns.len(), to, |to| payload.write(to));
                     storage.spawn_row::<true>(reserved, info.table, &info.sparse);
                 }
             }
@@ -92,7 +93,7 @@ impl Step {
                 // label.
                 unsafe {
                     let payload = Payload::new(entry, payload);
-                    Required::write_with(&edge.required, edge.columns.len(), to, |to| payload.write(to));
+                    made.write_with(&edge.required, edge.columns.len(), to, |to| payload.write(to));
                     storage.spawn_extra_row::<true>(reserved, named(), label, edge.target, &edge.sparse_inserts);
                 }
             }
@@ -101,29 +102,35 @@ impl Step {
                 // SAFETY: the row was found in use, and the stash has capacity for its values.
                 unsafe { world.storage.remove_row(reserved, slot, at, stash) };
             }
-            Step::Insert(bundle_id) | Step::Remove(bundle_id) => {
-                let insert = matches!(self, Step::Insert(_));
+            Step::Insert(bundle_id) => {
                 let (slot, from) = find_row(world, named(), key);
-                let edge = world.bundles.edge(bundle_id, from.table, insert);
-                // SAFETY: the payload is given up, by the caller's contract.
-                let payload = unsafe { Payload::new(entry, payload) };
-                let write = |to: BundlePtr| {
-                    if insert {
-                        // SAFETY: the payload is the bundle that the edge inserts, and `to` is where it goes.
-                        unsafe { payload.write(to) };
-                    }
-                };
-                // SAFETY: the row was found at `from`, and what the edge needs is reserved, in the stash too.
-                unsafe { world.storage.move_row_with(reserved, slot, from, edge, write, stash) };
+                let edge = world.bundles.edge(bundle_id, from.table, true);
+                // SAFETY: the payload is given up, by the caller's contract. It is the bundle that the edge inserts, and goes where
+                // the edge says. The row was found at `from`, and what the edge needs is reserved, in the stash too.
+                unsafe {
+                    let payload = Payload::new(entry, payload);
+                    world.storage.move_row_with(reserved, (slot, from), edge, |to| payload.write(to), made, stash);
+                }
                 if entry.vtable.kind == CommandKind::SetName {
                     world.storage.index_name(slot.index());
                 }
             }
+            Step::Remove(bundle_id) => {
+                let (slot, from) = find_row(world, named(), key);
+                let edge = world.bundles.edge(bundle_id, from.table, false);
+                // A command that removes has no payload to drop.
+                // SAFETY: the row was found at `from`, the edge inserts nothing, and what it needs is reserved, in the stash too.
+                unsafe { world.storage.move_row(reserved, slot, from, edge, stash) };
+            }
             // SAFETY: the entity is alive, and the stash has capacity for the values of all its rows.
             Step::Despawn => unsafe { storage.remove_entity(reserved, named(), stash) },
             Step::DespawnAll { first, count } => {
-                storage.doom(&despawned[first..first + count]);
-                for &entity in &despawned[first..first + count] {
+                let Some(RelatedCommands { despawned, doomed, .. }) = related else {
+                    unreachable!("the resolver has the list")
+                };
+                let despawned = &despawned[first..first + count];
+                storage.doom(despawned, doomed);
+                for &entity in despawned {
                     // SAFETY: the entity is alive, and the stash has capacity for the values of all its rows.
                     unsafe { storage.remove_entity(reserved, entity, stash) };
                 }
@@ -140,8 +147,8 @@ impl Step {
     }
 }
 
-/// The payload of a command that is executed. It is dropped with this, unless it is written: creating a required component may
-/// panic before.
+/// The payload of a command that is executed. It is dropped with this, unless it is written: splitting the value of a required
+/// component may panic before.
 struct Payload<'a> {
     entry: &'a Entry,
     payload: *mut u8,

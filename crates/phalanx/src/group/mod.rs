@@ -57,6 +57,7 @@ use crate::alloc::try_vec;
 use crate::bundle::Bundle as _;
 use crate::error::ComponentError;
 use crate::layout::Kind;
+use crate::sort::sort_short;
 use crate::sparse::{GroupData, GroupDesc, GroupId};
 use crate::world::World;
 use core::fmt;
@@ -420,7 +421,7 @@ impl World {
         let sparse = self.storage.register_sparse(ids.iter())?;
         let sorted = |sparse: &[u32]| {
             let mut sparse = crate::alloc::try_clone_slice(sparse)?;
-            sparse.sort_unstable();
+            sort_short(&mut sparse);
             Ok::<_, AllocError>(sparse)
         };
         let (owned, required) = (sorted(&sparse[..own])?, sorted(&sparse[..own + see])?);

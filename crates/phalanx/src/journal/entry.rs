@@ -55,6 +55,12 @@ impl JournalEntry {
         JournalEntry { starts: true, ..entry }
     }
 
+    /// Returns the entry of an event of an entity's main row, the only one of its change.
+    pub(crate) fn single(entity: Entity, event: Event, id: ComponentId, old: ValuePtr) -> JournalEntry {
+        let entry = JournalEntry::new(RowName::main(entity), RowChange::Changed, event, id, old);
+        JournalEntry { starts: true, ..entry }
+    }
+
     /// Returns the entry of an event of a row.
     pub(crate) fn new(row: RowName, change: RowChange, event: Event, id: ComponentId, old: ValuePtr) -> JournalEntry {
         let RowName { slot, owner, label } = row;

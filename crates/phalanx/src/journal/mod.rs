@@ -106,6 +106,40 @@ impl Journal {
         self.recording.is_some()
     }
 
+    /// Returns `true` if none of these events of a component would be recorded, and none of another change is waiting.
+    ///
+    /// `events` has the [bits](Event::bit) of the events.
+    pub(crate) fn is_quiet(&self, id: ComponentId, events: u8) -> bool {
+        self.recording.as_deref().is_none_or(|recording| {
+            let is_waiting = !recording.entries.is_empty() || recording.unlinked_from.is_some();
+            !is_waiting && recording.watched(id) & events == 0
+        })
+    }
+
+    /// Returns the events of a component that are recorded.
+    pub(crate) fn watched(&self, id: ComponentId) -> u8 {
+        self.recording.as_deref().map_or(0, |recording| recording.watched(id))
+    }
+
+    /// Returns `true` if an event of one value can be dispatched without being recorded: nothing but listeners needs it, none is
+    /// waiting, and it is dispatched at once.
+    pub(crate) fn is_direct(&self) -> bool {
+        self.deferrals == 0
+            && self
+                .recording
+                .as_deref()
+                .is_some_and(|recording| recording.has_only_listeners() && recording.entries.is_empty())
+    }
+
+    /// Takes out the only event that is recorded, if nothing but listeners needs it and it is dispatched at once.
+    pub(crate) fn take_single(&mut self) -> Option<JournalEntry> {
+        let recording = self.recording.as_deref_mut().filter(|_| self.deferrals == 0)?;
+        match recording.entries.len() == 1 && recording.has_only_listeners() {
+            true => recording.entries.pop(),
+            false => None,
+        }
+    }
+
     /// Defers the dispatch of events until [`end_deferral`](Journal::end_deferral).
     pub(crate) fn begin_deferral(&mut self) {
         self.deferrals += 1;
@@ -193,6 +227,11 @@ impl Recording {
     fn records(&self, event: Event, id: ComponentId) -> bool {
         let watched = self.watched(id);
         watched & event.bit() != 0 || watched != 0 && self.unlinked_from.is_some()
+    }
+
+    /// Returns `true` if only listeners need the events, and no operation of several steps is under way.
+    fn has_only_listeners(&self) -> bool {
+        self.unlinked_from.is_none() && self.watch == Watch::Nothing && self.collectors.is_empty()
     }
 
     /// Returns the event that records the spawn of an entity without components, if it is recorded.

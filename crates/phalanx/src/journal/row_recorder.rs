@@ -8,6 +8,7 @@ use crate::alloc::{try_reserve, try_reserve_map};
 use crate::bundle_info::Edge;
 use crate::component::{Component, ComponentId};
 use crate::rows::{Label, NONE, Row};
+use crate::sort::sort_short_by_key;
 use crate::sparse::{DisplacedValue, SparseStorages};
 use crate::storage::table::{Column, Table};
 use crate::storage::{Location, Storage};
@@ -131,6 +132,11 @@ impl Storage {
         self.if_recording((), |storage| storage.record_row_set(slot, storage.components.id::<C>(), old));
     }
 
+    /// Records that a row was given a component, lost it, or has another value of it.
+    pub(crate) fn record_value(&mut self, event: Event, slot: Entity, id: ComponentId, old: ValuePtr) {
+        self.record_row(self.row_name(slot), RowChange::Changed, |row, _| row.push(event, id, old));
+    }
+
     /// Records what a move along an edge has changed. The slot was in table `from`.
     ///
     /// The displaced values are beyond the last row of that table and listed by the sparse storages. Otherwise `moved` says
@@ -199,7 +205,7 @@ impl Storage {
     #[cold]
     #[inline(never)]
     fn record_row_set(&mut self, slot: Entity, id: ComponentId, old: ValuePtr) {
-        self.record_row(self.row_name(slot), RowChange::Changed, |row, _| row.push(Event::Set, id, old));
+        self.record_value(Event::Set, slot, id, old);
     }
 
     #[cold]
@@ -294,7 +300,7 @@ impl Storage {
         }
         let Recording { entries, collectors, .. } = &mut *recording;
         if entries.len() > start + 1 {
-            entries[start..].sort_unstable_by_key(|entry| (entry.phase(), self.components.rank(entry.id)));
+            sort_short_by_key(&mut entries[start..], |entry| (entry.phase(), self.components.rank(entry.id)));
         }
         if let Some(first) = entries.get_mut(start) {
             first.starts = true;

@@ -5,6 +5,9 @@ use super::{Link, NONE, OnDespawn, RelationInfo};
 /// The depth of slots that are about to lose all their links. Nothing relies on it, so it is not kept.
 const DOOMED: u32 = u32::MAX;
 
+/// The depth of doomed slots that [`LinkStore::doom_all`] has not come to yet.
+const PENDING: u32 = u32::MAX - 1;
+
 /// The number of records between one that is read by a walk and one that is prefetched.
 const AHEAD: u32 = 8;
 
@@ -35,15 +38,16 @@ pub(crate) trait LinkView {
         None
     }
 
-    /// Returns the first slot below `root` that has no sources, or `root`.
+    /// Returns the first slot below another one that has no sources, or that one, and its record.
     #[inline(always)]
-    fn first_leaf(&self, mut slot: u32) -> u32 {
+    fn first_leaf(&self, mut slot: u32) -> (u32, Link) {
         loop {
             // Each record leads to the next, so that waiting for memory adds up. Entities that were spawned together are often
             // visited together.
             self.prefetch(slot.wrapping_add(AHEAD));
-            match self.get(slot).first {
-                NONE => return slot,
+            let link = self.get(slot);
+            match link.first {
+                NONE => return (slot, link),
                 first => slot = first,
             }
         }
@@ -210,6 +214,55 @@ pub(crate) trait LinkStore: LinkView {
     fn doom(&mut self, slot: u32) {
         if !self.get(slot).is_empty() {
             self.update(slot, |link| link.depth = DOOMED);
+        }
+    }
+
+    /// Declares that slots are about to lose all their links like [`doom`](LinkStore::doom), in a tree that gives the sources of each
+    /// to its own target. All below them get the depths that they will have.
+    ///
+    /// Otherwise a slot that stays could change its depth, and those below it, with each of its ancestors that goes. `list` is
+    /// emptied, and gets an element for each slot at most.
+    fn doom_all(&mut self, slots: impl Iterator<Item = u32>, list: &mut Vec<(u32, u32)>) {
+        list.clear();
+        for slot in slots {
+            let link = self.get(slot);
+            if !link.is_empty() {
+                list.push((link.depth, slot));
+                self.update(slot, |link| link.depth = PENDING);
+            }
+        }
+        // The highest first: they come to those below them.
+        list.sort_unstable();
+        for &(depth, slot) in list.iter() {
+            if self.get(slot).depth == PENDING {
+                self.settle_below(slot, depth);
+            }
+        }
+    }
+
+    /// Sets the depths of all below a doomed slot without doomed slots above it, which has this depth.
+    fn settle_below(&mut self, root: u32, depth: u32) {
+        self.update(root, |link| link.depth = DOOMED);
+        // A doomed slot has the depth that its sources will have.
+        let is_kept = |link: &Link| u32::from(link.depth != DOOMED);
+        let (mut slot, mut depth) = (root, depth);
+        loop {
+            let mut link = self.get(slot);
+            if link.first != NONE {
+                depth += is_kept(&link);
+                slot = link.first;
+            } else {
+                while slot != root && link.next == NONE {
+                    slot = link.target;
+                    link = self.get(slot);
+                    depth -= is_kept(&link);
+                }
+                if slot == root {
+                    return;
+                }
+                slot = link.next;
+            }
+            self.update_source(slot, |link| link.depth = if link.depth == PENDING { DOOMED } else { depth });
         }
     }
 

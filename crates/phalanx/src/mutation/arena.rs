@@ -55,6 +55,11 @@ impl Arena {
         self.len = 0;
     }
 
+    /// Gives up all payloads from an offset on, without dropping them.
+    pub(crate) fn truncate(&mut self, offset: usize) {
+        self.len = self.len.min(offset);
+    }
+
     /// Returns a pointer to the payload at an offset. For a zero-sized payload it is any aligned address.
     ///
     /// # Safety

@@ -3,11 +3,38 @@
 use super::link_overlay::LinkOverlay;
 use super::link_plan::{LinkPlan, Position};
 use super::reserve::Reserved;
+use crate::alloc::try_reserve;
 use crate::error::RelationError;
 use crate::journal::Event;
 use crate::links::{LinkChange, LinkStore, LinkView, NONE, OnDespawn, RelationInfo};
+use crate::sparse::LinkRecordsMut;
 use crate::storage::Storage;
 use phalanx_store::{AllocError, Entity};
+
+/// Slots that lose their links, by depth, while [`Storage::doom`] sorts them.
+#[derive(Debug, Default)]
+pub(crate) struct DoomedList(pub(super) Vec<(u32, u32)>);
+
+impl DoomedList {
+    /// Returns the bytes held from the allocator.
+    pub(crate) fn bytes(&self) -> usize {
+        self.0.capacity() * size_of::<(u32, u32)>()
+    }
+
+    /// Reserves capacity for entities that are despawned together, if a tree gives the sources of one to another one.
+    ///
+    /// # Errors
+    ///
+    /// Returns an [`AllocError`] if allocation fails.
+    pub(crate) fn try_reserve(&mut self, storage: &Storage, entities: &[Entity]) -> Result<(), AllocError> {
+        let reparents = |(_, info): (u32, &RelationInfo)| info.is_tree() && info.on_despawn == OnDespawn::Reparent;
+        if entities.len() < 2 || !storage.sparse.relations().any(reparents) {
+            return Ok(());
+        }
+        self.0.clear();
+        try_reserve(&mut self.0, entities.len())
+    }
+}
 
 impl Storage {
     /// Reserves the capacity for linking two slots, and for the journal entries.
@@ -140,17 +167,37 @@ impl Storage {
         self.record_link_change(relation, source, target, NONE);
     }
 
-    /// Declares that entities are about to lose all their links, in whatever order. Without this, each link of a tree that is cut
-    /// changes the depths of all below it.
-    pub(crate) fn doom(&mut self, entities: &[Entity]) {
+    /// Declares that entities are about to be despawned, and so to lose all their links in whatever order. Without this, each link
+    /// of a tree that is cut changes the depths of all below it.
+    ///
+    /// The list has the [capacity](DoomedList::try_reserve) for the entities.
+    pub(crate) fn doom(&mut self, entities: &[Entity], list: &mut DoomedList) {
+        self.doom_with(entities, |links, slots, info| match info.on_despawn {
+            OnDespawn::Reparent => links.doom_all(slots, &mut list.0),
+            _ => slots.for_each(|slot| links.doom(slot)),
+        });
+    }
+
+    /// Declares that entities are about to be moved to another world, and so to lose all their links in whatever order, like
+    /// [`doom`](Storage::doom).
+    pub(crate) fn doom_moved(&mut self, entities: &[Entity]) {
+        self.doom_with(entities, |links, slots, _| slots.for_each(|slot| links.doom(slot)));
+    }
+
+    #[inline(always)]
+    fn doom_with(
+        &mut self,
+        entities: &[Entity],
+        mut doom: impl FnMut(&mut LinkRecordsMut<'_>, &mut dyn Iterator<Item = u32>, &RelationInfo),
+    ) {
         if entities.len() < 2 || !self.sparse.needs_doom() {
             return;
         }
         for at in 0..self.sparse.relation_count() {
             let (relation, info) = self.sparse.relation(at);
             if info.is_tree() {
-                let mut links = self.sparse.links_mut(relation);
-                entities.iter().for_each(|entity| links.doom(entity.index()));
+                let slots = &mut entities.iter().map(|entity| entity.index());
+                doom(&mut self.sparse.links_mut(relation), slots, &info);
             }
         }
     }
@@ -263,8 +310,8 @@ impl Storage {
         if !self.journal.is_active() || !self.sparse.relations().any(reparents) {
             return Ok(0);
         }
-        let mut links = LinkOverlay::default();
-        links.try_doom(self, entities)?;
+        let (mut links, mut list) = (LinkOverlay::default(), DoomedList::default());
+        links.try_doom(self, entities, &mut list)?;
         entities.iter().try_fold(0, |entries, entity| Ok(entries + links.try_cut(self, entity.index())?))
     }
 }

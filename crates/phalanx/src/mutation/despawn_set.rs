@@ -179,13 +179,15 @@ impl DespawnSet {
         relation: u32,
     ) -> Result<(), AllocError> {
         let links = links.of(relation);
-        let mut slot = links.first_leaf(root.index());
+        let (mut slot, mut link) = links.first_leaf(root.index());
         while slot != root.index() {
-            let link = links.get(slot);
             if let Some(entity) = storage.slot(slot) {
                 self.try_push(entity)?;
             }
-            slot = if link.next == NONE { link.target } else { links.first_leaf(link.next) };
+            (slot, link) = match link.next {
+                NONE => (link.target, links.get(link.target)),
+                next => links.first_leaf(next),
+            };
         }
         self.try_push(root)
     }

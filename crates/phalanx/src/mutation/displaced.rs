@@ -2,12 +2,12 @@
 #![allow(unsafe_code)]
 
 use crate::alloc::try_vec;
-use crate::journal::MovedValues;
+use crate::journal::{MovedValues, ValuePtr};
 use crate::mutation::stash::Stash;
 use crate::sparse::SparseStorages;
 use crate::storage::table::{Column, Table};
 use crate::storage::{Location, Storage};
-use phalanx_store::AllocError;
+use phalanx_store::{AllocError, Entity};
 
 /// Receives the values that a commit displaces. No row owns them any more.
 pub(crate) trait Displaced {
@@ -64,13 +64,18 @@ impl Displaced for MovedOut {
 
 /// For values that were moved to another row before the commit.
 pub(crate) struct MovedTo<'a> {
-    /// The components, and where their values are now.
+    /// The row that has the values now.
+    pub(crate) slot: Entity,
+    /// The components. Where their values are is found after the commit, which may move them within their storage.
     pub(crate) values: &'a mut MovedValues,
 }
 
 impl Displaced for MovedTo<'_> {
     unsafe fn accept(&mut self, storage: &mut Storage, _: Location, _: Option<&[Column]>) {
         storage.sparse.displaced_values.clear();
+        for (id, value) in &mut *self.values {
+            *value = storage.value_ptr(self.slot, *id).unwrap_or(ValuePtr::None);
+        }
     }
 
     fn moved(&mut self) -> Option<&mut MovedValues> {

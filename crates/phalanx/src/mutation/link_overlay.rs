@@ -1,8 +1,9 @@
 //! [`LinkOverlay`]: links as they would be after changes that are not made yet.
 
+use super::change_links::DoomedList;
 use super::despawn_set::LinkGraph;
 use crate::alloc::try_reserve_map;
-use crate::links::{Link, LinkStore, LinkView};
+use crate::links::{Link, LinkStore, LinkView, OnDespawn};
 use crate::seeded::NumberMap;
 use crate::storage::Storage;
 use phalanx_store::{AllocError, Entity};
@@ -49,17 +50,27 @@ impl LinkOverlay {
         self.error.map_or(Ok(result), Err)
     }
 
-    /// Declares that entities are about to lose all their links, like [`Storage::doom`].
+    /// Declares that entities are about to be despawned, like [`Storage::doom`]. The list has capacity for them then.
     ///
     /// # Errors
     ///
     /// [`AllocError`] if allocation fails. The links are undefined then.
-    pub(crate) fn try_doom(&mut self, storage: &Storage, entities: &[Entity]) -> Result<(), AllocError> {
+    pub(crate) fn try_doom(
+        &mut self,
+        storage: &Storage,
+        entities: &[Entity],
+        list: &mut DoomedList,
+    ) -> Result<(), AllocError> {
         if entities.len() < 2 || !storage.sparse.needs_doom() {
             return Ok(());
         }
-        storage.sparse.relations().filter(|(_, info)| info.is_tree()).try_for_each(|(relation, _)| {
-            self.change(storage, relation, |links| entities.iter().for_each(|entity| links.doom(entity.index())))
+        list.try_reserve(storage, entities)?;
+        storage.sparse.relations().filter(|(_, info)| info.is_tree()).try_for_each(|(relation, info)| {
+            let slots = entities.iter().map(|entity| entity.index());
+            self.change(storage, relation, |links| match info.on_despawn {
+                OnDespawn::Reparent => links.doom_all(slots, &mut list.0),
+                _ => slots.for_each(|slot| links.doom(slot)),
+            })
         })
     }
 

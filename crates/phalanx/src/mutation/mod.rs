@@ -24,7 +24,8 @@
 //! `clear`, transferring a whole world) and the [typed fast path](crate::sparse) of one sparse component do the same on their own.
 //!
 //! New values are written beyond the last row of a table, or in spare positions of sparse storages, before the commit: splitting
-//! a soa value is code of its type and may panic. Such values count only after the commit.
+//! a soa value is code of its type and may panic. Such values count only after the commit. Values of required components are created
+//! there too, or in an operation of several commits, [before the first](made_required).
 
 pub(crate) mod arena;
 mod change_links;
@@ -33,6 +34,7 @@ pub(crate) mod displaced;
 mod edge;
 pub(crate) mod link_overlay;
 mod link_plan;
+mod made_required;
 mod move_row;
 mod remove_row;
 mod reserve;
@@ -40,7 +42,9 @@ mod set_value;
 mod spawn_row;
 pub(crate) mod stash;
 
+pub(crate) use change_links::DoomedList;
 pub(crate) use displaced::{InPlace, MovedOut, MovedTo, RemovedRows, Unrecorded};
 pub(crate) use link_plan::LinkPlan;
 pub use link_plan::Position;
+pub(crate) use made_required::{Made, MadeRequired};
 pub(crate) use reserve::Reserved;

@@ -2,8 +2,9 @@
 #![allow(unsafe_code)]
 
 use super::displaced::Displaced;
+use super::made_required::Made;
 use super::reserve::Reserved;
-use crate::bundle::{BundlePtr, Required};
+use crate::bundle::BundlePtr;
 use crate::bundle_info::Edge;
 use crate::storage::table::Keep;
 use crate::storage::{Location, Storage};
@@ -56,20 +57,21 @@ impl Storage {
     /// - The sink has capacity for the displaced values.
     /// - The token is of a reservation for this commit, and no other commit has used the capacity since.
     /// - `write` moves the values in that the edge inserts, except required ones. If it panics, nothing has changed.
+    /// - The required values were expected after those of the commits before.
     pub(crate) unsafe fn move_row_with<D: Displaced>(
         &mut self,
         reserved: Reserved,
-        slot: Entity,
-        from: Location,
+        (slot, from): (Entity, Location),
         edge: &Edge,
         write: impl FnOnce(BundlePtr),
+        made: &mut Made<'_>,
         out: &mut D,
     ) {
         self.sparse.find_insert_ptrs(slot.index(), &edge.sparse_inserts);
         let tail = self.tables[edge.target as usize].len;
         let ptr = self.bundle_ptr(edge.target, edge.columns.as_ptr(), tail);
         // SAFETY: the pointer is valid for the components of the edge: first for those of the bundle, then for required ones.
-        unsafe { Required::write_with(&edge.required, edge.columns.len(), ptr, write) };
+        unsafe { made.write_with(&edge.required, edge.columns.len(), ptr, write) };
         // SAFETY: the slot is at `from`, and the sink has capacity, by the caller's contract. The values are written.
         unsafe { self.move_row(reserved, slot, from, edge, out) };
     }

@@ -1,6 +1,7 @@
 //! [`Storage::remove_row`]: the commit that removes rows and releases their slots.
 #![allow(unsafe_code)]
 
+use super::change_links::DoomedList;
 use super::displaced::{Displaced, InPlace};
 use super::reserve::Reserved;
 use crate::journal::RowName;
@@ -8,7 +9,7 @@ use crate::links::LinkStore;
 use crate::rows::{ExtraRow, Row};
 use crate::storage::table::Keep;
 use crate::storage::{Location, Storage};
-use phalanx_store::Entity;
+use phalanx_store::{AllocError, Entity};
 
 impl Storage {
     /// Removes the row of a slot with all of its sparse values, and releases the slot.
@@ -92,9 +93,14 @@ impl Storage {
     /// Returns `true` if entities can be removed without running a destructor, and have no extra rows.
     pub(crate) fn can_discard(&self, entities: &[Entity]) -> bool {
         let has_owners = self.rows.owner_words() > 0;
+        if self.sparse.iter().any(|storage| storage.values().needs_drop()) {
+            return false;
+        }
+        // If tables are fewer, asking all of them is quicker than asking for that of each entity.
+        let is_plain = || self.tables.iter().all(|table| !table.needs_drop());
         let mut last = u32::MAX;
-        self.sparse.iter().all(|storage| !storage.values().needs_drop())
-            && entities.iter().all(|entity| {
+        (!has_owners && self.tables.len() <= entities.len() && is_plain())
+            || entities.iter().all(|entity| {
                 let Some(at) = self.find_location(*entity) else { return true };
                 let is_known = at.table == last || !self.tables[at.table as usize].needs_drop();
                 last = at.table;
@@ -104,7 +110,13 @@ impl Storage {
 
     /// Removes entities that [can be discarded](Storage::can_discard), without listeners. Each comes after those that are linked
     /// to it and are removed too. `tree` is the relation, if they are one tree of it.
-    pub(crate) fn discard_entities(&mut self, entities: &[Entity], tree: Option<u32>) {
+    ///
+    /// # Errors
+    ///
+    /// Returns an [`AllocError`] if allocation fails. Nothing has changed then.
+    pub(crate) fn discard_entities(&mut self, entities: &[Entity], tree: Option<u32>) -> Result<(), AllocError> {
+        let mut doomed = DoomedList::default();
+        doomed.try_reserve(self, entities)?;
         if let (Some(relation), Some(root)) = (tree, entities.last()) {
             // All links but that of the root lead from one of them to another.
             let mut links = self.sparse.links_mut(relation);
@@ -112,10 +124,11 @@ impl Storage {
             links.remove_all(entities);
         }
         if self.sparse.relation_count() > usize::from(tree.is_some()) {
-            self.doom(entities);
+            self.doom(entities, &mut doomed);
             entities.iter().for_each(|entity| self.cut_links(*entity));
         }
         self.discard_rows(entities);
+        Ok(())
     }
 
     /// Removes the rows of entities, like [`remove_row`](Storage::remove_row) one after another: without showing or dropping

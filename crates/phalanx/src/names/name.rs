@@ -94,6 +94,12 @@ unsafe impl Plain for Name {
     }
 }
 
+// SAFETY: the function is for names.
+#[cfg(feature = "reflect")]
+unsafe impl crate::shape::Reflect for Name {
+    const SHAPE: &'static crate::shape::Shape = &crate::shape::text_shape::<Name>();
+}
+
 impl Deref for Name {
     type Target = str;
 

@@ -101,7 +101,7 @@ impl<'w, 's, D: QueryData, const N: usize> Combinations<'w, 's, D, N> {
     pub(super) unsafe fn new(runs: Cow<'s, [Run<D::Fetch>]>, sparse: Option<SparseRows<D>>) -> Self {
         let sparse = sparse.map(|sparse| {
             let len = sparse.rows.len() as u32;
-            (sparse, (len > 0).then_some(Run { fetch: (), len }))
+            (sparse, (len > 0).then_some(Run { fetch: (), first: 0, len }))
         });
         let cursor = match &sparse {
             Some((_, run)) => Cursor::first(run.as_slice()),
@@ -130,9 +130,12 @@ impl<'w, 's, D: QueryData, const N: usize> Combinations<'w, 's, D, N> {
             }
         }
         let positions = self.cursor.next(&self.runs)?;
-        // SAFETY: the rows are in use, by the contract of `new`. They differ, so their items do not overlap, and no other item
-        // conflicts, by the caller's contract.
-        Some(positions.map(|(run, row)| D::row(self.runs[run].fetch, unsafe { ItemRow::new(row) })))
+        Some(positions.map(|(run, row)| {
+            let run = &self.runs[run];
+            // SAFETY: the rows are in use, by the contract of `new`. They differ, so their items do not overlap, and no other
+            // item conflicts, by the caller's contract.
+            D::row(run.fetch, unsafe { ItemRow::new(run.first as usize + row) })
+        }))
     }
 }
 

@@ -48,7 +48,11 @@ impl<F> DriverPlan<F> {
 }
 
 /// Returns the driver of a query and the number of its rows, given the matching tables.
-fn choose_driver<Q: QueryData>(world: &World, state: &Q::State, tables: impl Iterator<Item = u32>) -> (Driver, u64) {
+pub(super) fn choose_driver<Q: QueryData>(
+    world: &World,
+    state: &Q::State,
+    tables: impl Iterator<Item = u32>,
+) -> (Driver, u64) {
     let uses_groups = !Q::visits_extra_rows(state);
     let mut best = if uses_groups { group::<Q>(world, state, true) } else { None };
     let mut each = |id: ComponentId, kind: Kind| {
@@ -130,7 +134,7 @@ pub(super) unsafe fn plan_driver<Q: QueryData>(
     let (driver, len) = choose_driver::<Q>(world, state, tables);
     let run = aligned_rows(world, &driver, Q::visits_extra_rows(state)).and_then(|(stores, len)| {
         // SAFETY: the state is the world's, by the caller's contract.
-        Some(Run { fetch: unsafe { Q::fetch_aligned(state, &stores) }?, len })
+        Some(Run { fetch: unsafe { Q::fetch_aligned(state, &stores) }?, first: 0, len })
     });
     DriverPlan { driver, run, len }
 }

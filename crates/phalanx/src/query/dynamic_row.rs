@@ -58,7 +58,7 @@ impl Asked {
 impl Conditions {
     /// Returns `true` if a row of a table matches. `has_sparse` returns whether it has a component that is not stored in tables,
     /// or `None` if that is not known. Then the row may match.
-    fn matches(&self, signature: &Signature, has_sparse: &dyn Fn(ComponentId) -> Option<bool>) -> bool {
+    pub(super) fn matches(&self, signature: &Signature, has_sparse: &dyn Fn(ComponentId) -> Option<bool>) -> bool {
         let is_not = |(id, kind): &(ComponentId, Kind), has| *kind == Kind::Table || has_sparse(*id) != Some(has);
         signature.contains(&self.with)
             && !signature.intersects(&self.without)
@@ -322,7 +322,7 @@ impl<'w, 'q> Borrowed<'w, 'q> {
             query.terms.iter().for_each(|term| world.storage.components.count_lookup(term.id));
         }
         // SAFETY: `Rows` takes states of any world, and touches nothing.
-        let row = unsafe { item_of::<Rows, ()>(world, &query.states, entity) }.map_err(DynamicError::Entity)?;
+        let row = unsafe { item_of::<Rows, (), true>(world, &query.states, entity) }.map_err(DynamicError::Entity)?;
         Ok(DynamicRow { world, query, row, taken: Vec::new(), items: PhantomData })
     }
 }

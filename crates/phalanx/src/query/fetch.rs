@@ -22,10 +22,12 @@ type Ptr<C> = <<C as Component>::Layout as Layout<C>>::Ptr;
 pub struct ComponentFetch<C: Component> {
     /// The columns by table, for a table component.
     lanes: NonNull<[*mut Lane]>,
+    /// Whether the values are those of the table that was settled, for a table component.
+    settled: bool,
     /// The store of a sparse component, null if no entity ever had it.
     pool: *const SparseSet,
     linear: *const LinearStorage,
-    /// The values of the store, if there is one.
+    /// The values of the store or of the settled table, if there is one.
     values: MaybeUninit<Ptr<C>>,
     /// Whether this store drives the query, so that each row is in it at its position.
     is_driver: bool,
@@ -60,6 +62,7 @@ impl<C: Component> ComponentFetch<C> {
     pub(super) unsafe fn new(id: ComponentId, world: &World, driver: Option<ComponentId>, ticks: RunTicks) -> Self {
         let mut fetch = ComponentFetch {
             lanes: NonNull::from(if Self::IS_DENSE { world.storage.lanes_of(id) } else { &[] }),
+            settled: false,
             pool: core::ptr::null(),
             linear: core::ptr::null(),
             values: MaybeUninit::uninit(),
@@ -79,14 +82,33 @@ impl<C: Component> ComponentFetch<C> {
         fetch
     }
 
+    /// Resolves the values of a table, for a table component.
+    #[inline(always)]
+    pub(super) fn settle(mut self, table: u32) -> Self {
+        // SAFETY: the view is that of a world that is borrowed and unchanged, by the contract of `QueryData::view`, so the lanes
+        // are there. A lane that is not null is that of `C`.
+        unsafe {
+            let lane = self.lanes.as_ref().get(table as usize).filter(|lane| !lane.is_null());
+            self.settled = lane.is_some();
+            if let Some(&lane) = lane {
+                self.values = MaybeUninit::new(C::Layout::ptr(lane, self.ticks));
+            }
+        }
+        self
+    }
+
     /// Returns the values of the store or table of a row, and the row's position among them.
     #[inline(always)]
     pub(super) fn find(&self, row: VisitedRow) -> Option<(Ptr<C>, usize)> {
         // SAFETY: the row is one of the world that was resolved and is borrowed, by the contract of `VisitedRow`, so lanes and
-        // stores are there. A row of the driver is in its store. Where there is a store there are values.
+        // stores are there. A row of the driver is in its store. Where there is a store or a settled table there are values, and
+        // a settled row is one of that table.
         unsafe {
             match C::Layout::KIND {
                 Kind::Table => {
+                    if row.is_settled() {
+                        return self.settled.then(|| (self.values.assume_init(), row.location().row as usize));
+                    }
                     let lane = *self.lanes.as_ref().get(row.location().table as usize)?;
                     (!lane.is_null()).then(|| (C::Layout::ptr(lane, self.ticks), row.location().row as usize))
                 }

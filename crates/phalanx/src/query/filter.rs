@@ -2,7 +2,9 @@
 #![allow(unsafe_code)]
 
 use super::access::RowConditions;
-use super::{Access, Added, AlignedStores, Candidate, Changed, ComponentFetch, Has, Mismatch, TableRef, Watched};
+use super::{
+    Access, Added, AlignedStores, Candidate, CandidateBlock, Changed, ComponentFetch, Has, Mismatch, TableRef, Watched,
+};
 use crate::bundle::all_tuples;
 use crate::change_detection::RunTicks;
 use crate::component::{Component, ComponentId, Components};
@@ -75,6 +77,16 @@ pub trait QueryFilter: 'static {
         Self::passes(state, row.signature())
     }
 
+    /// Whether [`passes_block`](QueryFilter::passes_block) is used, for a filter that is not archetypal.
+    #[doc(hidden)]
+    const TESTS_BLOCKS: bool = Self::IS_ARCHETYPAL;
+
+    /// Returns which of some rows pass: a bit for each. The rows pass the filter's test of their table.
+    #[doc(hidden)]
+    fn passes_block(state: &Self::State, rows: &CandidateBlock<'_>) -> u64 {
+        if Self::IS_ARCHETYPAL && rows.is_of_table() { u64::MAX } else { rows.test(|row| Self::passes_row(state, row)) }
+    }
+
     /// Whether it uses [change ticks](crate::change_detection), so that it may answer differently in each run.
     const TRACKS_CHANGES: bool = false;
 
@@ -125,6 +137,14 @@ pub trait QueryFilter: 'static {
     /// Calls `each` with components that no row has that passes.
     #[doc(hidden)]
     fn excluded(_: &Self::State, _: &mut dyn FnMut(ComponentId)) {}
+
+    /// Calls `each` with the *sides*: sparse components of which a row that lacks them all passes, if its table does.
+    ///
+    /// Returns `false` if rows must be tested one by one for another reason.
+    #[doc(hidden)]
+    fn sides(_: &Self::State, _: &mut dyn FnMut(ComponentId)) -> bool {
+        Self::IS_ARCHETYPAL
+    }
 
     /// Returns why a row does not pass, if it does not.
     #[doc(hidden)]
@@ -191,6 +211,15 @@ macro_rules! component_filters {
             fn passes_row(state: &ComponentId, row: &Candidate<'_>) -> bool {
                 row.has_type::<C>(*state) == $has
             }
+            const TESTS_BLOCKS: bool = true;
+            #[inline(always)]
+            fn passes_block(state: &ComponentId, rows: &CandidateBlock<'_>) -> u64 {
+                if Self::IS_ARCHETYPAL {
+                    return if rows.is_of_table() { u64::MAX } else { rows.test(|row| Self::passes_row(state, row)) };
+                }
+                let has = rows.have(*state);
+                if $has { has } else { !has }
+            }
             fn passes_all(state: &ComponentId, stores: &AlignedStores<'_>) -> bool {
                 stores.$all(*state)
             }
@@ -203,6 +232,12 @@ macro_rules! component_filters {
                 if !$has {
                     each(*state);
                 }
+            }
+            fn sides(state: &ComponentId, each: &mut dyn FnMut(ComponentId)) -> bool {
+                if !Self::IS_ARCHETYPAL && !$has {
+                    each(*state);
+                }
+                Self::IS_ARCHETYPAL || !$has
             }
             unsafe fn conditions(rows: &mut RowConditions) {
                 rows.$condition::<C>();
@@ -259,6 +294,11 @@ macro_rules! tuple_filter {
             fn passes(($($name,)*): &Self::State, signature: &Signature) -> bool {
                 true $(&& <$name as QueryFilter>::passes($name, signature))*
             }
+            const TESTS_BLOCKS: bool = true $(&& $name::TESTS_BLOCKS)*;
+            #[inline(always)]
+            fn passes_block(($($name,)*): &Self::State, rows: &CandidateBlock<'_>) -> u64 {
+                u64::MAX $(& <$name as QueryFilter>::passes_block($name, rows))*
+            }
             #[inline(always)]
             fn passes_row(($($name,)*): &Self::State, row: &Candidate<'_>) -> bool {
                 true $(&& <$name as QueryFilter>::passes_row($name, row))*
@@ -284,6 +324,9 @@ macro_rules! tuple_filter {
             fn excluded(($($name,)*): &Self::State, each: &mut dyn FnMut(ComponentId)) {
                 $(<$name as QueryFilter>::excluded($name, each);)*
             }
+            fn sides(($($name,)*): &Self::State, each: &mut dyn FnMut(ComponentId)) -> bool {
+                true $(&& <$name as QueryFilter>::sides($name, each))*
+            }
             fn mismatch(($($name,)*): &Self::State, row: &Candidate<'_>) -> Option<Mismatch> {
                 None$(.or_else(|| <$name as QueryFilter>::mismatch($name, row)))*
             }
@@ -295,6 +338,14 @@ macro_rules! tuple_filter {
             const IS_ARCHETYPAL: bool = true $(&& $name::IS_ARCHETYPAL)*;
             fn passes(($($name,)*): &Self::State, signature: &Signature) -> bool {
                 false $(|| <$name as QueryFilter>::passes($name, signature))*
+            }
+            const TESTS_BLOCKS: bool = true $(&& $name::TESTS_BLOCKS)*;
+            #[inline(always)]
+            fn passes_block(($($name,)*): &Self::State, rows: &CandidateBlock<'_>) -> u64 {
+                let signature = rows.signature();
+                let passes = |passes: Option<bool>| if passes == Some(false) { 0 } else { u64::MAX };
+                0 $(| passes(signature.map(|signature| <$name as QueryFilter>::passes($name, signature)))
+                    & <$name as QueryFilter>::passes_block($name, rows))*
             }
             #[inline(always)]
             fn passes_row(($($name,)*): &Self::State, row: &Candidate<'_>) -> bool {

@@ -4,8 +4,8 @@
 #![allow(unsafe_code)]
 
 use super::{
-    Access, AlignedStores, Candidate, ItemRef, ItemRow, ItemRows, Mismatch, QueryData, QueryFilter, ReadOnlyQueryData,
-    RowConditions, TableRef, VisitedRow, Watched, WorldView,
+    Access, AlignedStores, Candidate, CandidateBlock, ItemRef, ItemRow, ItemRows, Mismatch, QueryData, QueryFilter,
+    ReadOnlyQueryData, RowConditions, TableRef, VisitedRow, Watched, WorldView,
 };
 use crate::change_detection::RunTicks;
 use crate::component::{ComponentId, Components};
@@ -137,6 +137,16 @@ unsafe impl<D: QueryData, F: QueryFilter> QueryData for Filtered<D, F> {
         unsafe { D::fetch(data, world, table) }
     }
 
+    fn sides((data, filter): &Self::State, each: &mut dyn FnMut(ComponentId)) -> bool {
+        D::sides(data, each) && F::sides(filter, each)
+    }
+
+    unsafe fn fetch_rows((data, filter): &Self::State, at: TableRef<'_>, row: Option<VisitedRow>) -> Option<D::Fetch> {
+        let passes = |row| F::IS_ARCHETYPAL || F::passes_row(filter, &Candidate::of_row(at.world, row, None));
+        // SAFETY: the table matches, so it matches `D`; the rest by the caller's contract.
+        if row.is_none_or(passes) { unsafe { D::fetch_rows(data, at, row) } } else { None }
+    }
+
     unsafe fn fetch_aligned((data, filter): &Self::State, stores: &AlignedStores<'_>) -> Option<D::Fetch> {
         // SAFETY: the state is that of the stores' world, by the caller's contract.
         unsafe { D::fetch_aligned(data, stores) }.filter(|_| F::passes_all(filter, stores))
@@ -146,6 +156,23 @@ unsafe impl<D: QueryData, F: QueryFilter> QueryData for Filtered<D, F> {
     unsafe fn view((data, _): &Self::State, world: &World, driver: Option<ComponentId>) -> Self::View {
         // SAFETY: the state is the world's, and the view is used in time, by the caller's contract.
         (unsafe { D::view(data, world, driver) }, WorldView::new(world), driver)
+    }
+
+    #[inline(always)]
+    fn settle((view, world, known): Self::View, table: u32) -> Self::View {
+        (D::settle(view, table), world, known)
+    }
+
+    const TESTS_BLOCKS: bool = !F::IS_ARCHETYPAL && F::TESTS_BLOCKS;
+
+    #[inline(always)]
+    fn matches_block((_, filter): &Self::State, rows: &CandidateBlock<'_>) -> u64 {
+        F::passes_block(filter, rows)
+    }
+
+    #[inline(always)]
+    fn at_tested<'w>(state: &Self::State, view: Self::View, row: ItemRef<'w>) -> Option<D::Item<'w>> {
+        if Self::TESTS_BLOCKS { D::at(&state.0, view.0, row) } else { Self::at(state, view, row) }
     }
 
     #[inline(always)]

@@ -129,12 +129,17 @@ unsafe impl<A: QueryData, B: QueryData> QueryData for FirstOf<A, B> {
 
     unsafe fn fetch((a, b): &Self::State, world: &World, table: u32) -> Self::Fetch {
         let table_ref = TableRef { world, table };
-        // SAFETY: the signature of the table matches one of the two, by the caller's contract, and it matches the one that is
-        // taken. The rest by the same contract.
+        let signature = table_ref.signature();
+        // A filter in the data may answer differently each time. So an alternative is taken only if it matches now.
+        let is_first = table_ref.matches::<A>(a);
+        let is_second = !is_first && B::matches(b, signature);
+        let is_valid = is_first || is_second || A::matches(a, signature);
+        assert!(is_valid, "a filter in query data has changed its mind about a table");
+        // SAFETY: the table was just found to match the alternative that is taken. The rest by the caller's contract.
         unsafe {
-            match table_ref.matches::<A>(a) || !B::matches(b, table_ref.signature()) {
-                true => Either::First(A::fetch(a, world, table)),
-                false => Either::Second(B::fetch(b, world, table)),
+            match is_second {
+                false => Either::First(A::fetch(a, world, table)),
+                true => Either::Second(B::fetch(b, world, table)),
             }
         }
     }
@@ -157,6 +162,11 @@ unsafe impl<A: QueryData, B: QueryData> QueryData for FirstOf<A, B> {
     unsafe fn view((a, b): &Self::State, world: &World, driver: Option<ComponentId>) -> Self::View {
         // SAFETY: the state is the world's, and the view is used in time, by the caller's contract.
         unsafe { (A::view(a, world, driver), B::view(b, world, driver)) }
+    }
+
+    #[inline(always)]
+    fn settle(view: Self::View, table: u32) -> Self::View {
+        (A::settle(view.0, table), B::settle(view.1, table))
     }
 
     #[inline(always)]

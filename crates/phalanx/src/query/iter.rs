@@ -1,23 +1,36 @@
 //! Iteration over the rows of a query.
 #![allow(unsafe_code)]
 
-use super::driver::plan_driver;
+use super::driver::{Driver, plan_driver};
 use super::query_matches::MatchesOf;
 use super::row_ranges::RowRanges;
+use super::side_runs::has_no_sides;
 use super::sparse_iter::{SparseIter, SparseRows};
 use super::table_ref::{next_table, previous_table, run_of, state_of, tables_between};
-use super::{Filtered, ItemRow, ItemRows, QueryData, QueryFilter};
+use super::{Filtered, ItemRow, QueryData, QueryFilter};
 use crate::world::World;
 use core::fmt;
 use core::iter::FusedIterator;
 use core::marker::PhantomData;
+use core::ops::Range;
 use std::borrow::Cow;
 
-/// A table that matches a query, or aligned stores that hold all it asks for, resolved. It has rows.
+/// Rows of a table that matches a query, or of aligned stores that hold all it asks for, resolved. There is at least one.
 #[derive(Clone, Copy)]
 pub(crate) struct Run<F> {
     pub(crate) fetch: F,
+    /// The first row. It is zero in a query that is dense.
+    pub(crate) first: u32,
     pub(crate) len: u32,
+}
+
+impl<F> Run<F> {
+    /// Returns the first row and the end of the rows. `DENSE` says that the query is.
+    #[inline(always)]
+    pub(super) fn rows<const DENSE: bool>(&self) -> Range<usize> {
+        let first = if DENSE { 0 } else { self.first as usize };
+        first..first + self.len as usize
+    }
 }
 
 // SAFETY: `F` is the fetch of a query: pointers into a world, of which items are made while the world is borrowed. By the
@@ -54,7 +67,7 @@ impl<S> StateRef<'_, S> {
 /// How far the tables of a world have been matched on the way.
 #[derive(Clone, Copy)]
 enum Scan {
-    /// The tables after one and before another, or all, are still to be matched.
+    /// The tables after one and before another, or all, are still to be matched. No row of them needs a test.
     Between([Option<u32>; 2]),
     /// No table is left to be matched: the runs were known from the start, or all tables have been seen.
     Done,
@@ -109,7 +122,7 @@ unsafe impl<D: QueryData, F: QueryFilter> Sync for Iter<'_, '_, D, F> {}
 ///
 /// # Safety
 ///
-/// The query is dense, and the state is the world's.
+/// The query is dense, or no row has one of its sides. The state is the world's.
 #[cold]
 #[inline(never)]
 unsafe fn scan<Q: QueryData, const BACK: bool>(
@@ -118,7 +131,7 @@ unsafe fn scan<Q: QueryData, const BACK: bool>(
     between: [Option<u32>; 2],
 ) -> Option<(u32, Run<Q::Fetch>)> {
     let table = if BACK { previous_table::<Q> } else { next_table::<Q> }(world, &state, between)?;
-    // SAFETY: the table matches. The query is dense, and the state is the world's, by the caller's contract.
+    // SAFETY: the table matches. No row needs a test, and the state is the world's, by the caller's contract.
     Some((table, unsafe { run_of::<Q>(world, &state, table) }))
 }
 
@@ -151,6 +164,9 @@ impl<'w, 's, D: QueryData, F: QueryFilter> Iter<'w, 's, D, F> {
         let (plan, sparse) = unsafe {
             let tables = tables_between::<Filtered<D, F>>(world, &state, [None; 2]);
             let plan = plan_driver::<Filtered<D, F>>(world, &state, tables);
+            if plan.driver == Driver::Tables && has_no_sides::<Filtered<D, F>>(world, &state) {
+                return Self::start(world, &[], StateRef::Own(state), Scan::Between([None; 2]), None);
+            }
             let driver = (plan.driver, plan.len);
             let sparse = plan.is_sparse().then(|| SparseIter::new(world, &state, driver, None));
             (plan, sparse)
@@ -183,10 +199,10 @@ impl<'w, 's, D: QueryData, F: QueryFilter> Iter<'w, 's, D, F> {
     /// Finds a run in the tables that are still to be matched, from the front or the back.
     #[inline(always)]
     fn scan_run<const BACK: bool>(&mut self) -> Option<Run<D::Fetch>> {
-        let (Scan::Between(mut between), StateRef::Own(state), true) = (self.scan, &self.state, Self::IS_DENSE) else {
+        let (Scan::Between(mut between), StateRef::Own(state)) = (self.scan, &self.state) else {
             return None;
         };
-        // SAFETY: the query is dense, and the state is the world's.
+        // SAFETY: no row needs a test, because there are tables to match, and the state is the world's.
         let found = unsafe { scan::<Filtered<D, F>, BACK>(self.world, state.clone(), between) };
         let Some((table, run)) = found else {
             self.scan = Scan::Done;
@@ -197,12 +213,17 @@ impl<'w, 's, D: QueryData, F: QueryFilter> Iter<'w, 's, D, F> {
         Some(run)
     }
 
-    /// Returns the fetch of the next run, and its rows.
+    /// Returns the rows of a run.
     #[inline(always)]
-    fn next_rows(&mut self) -> Option<(D::Fetch, ItemRows<'w>)> {
-        let run = self.next_run()?;
-        // SAFETY: the rows of a run are in use. No item conflicts, by the contract of `new`, and each run is visited once.
-        Some((run.fetch, unsafe { ItemRows::new(run.len as usize) }))
+    fn rows_of(run: &Run<D::Fetch>) -> Range<usize> {
+        if Self::IS_DENSE { run.rows::<true>() } else { run.rows::<false>() }
+    }
+
+    /// Makes a run the one that is visited from the front.
+    #[inline(always)]
+    fn open(&mut self, run: Run<D::Fetch>) {
+        let rows = Self::rows_of(&run);
+        (self.fetch, self.row, self.len) = (Some(run.fetch), rows.start, rows.end);
     }
 
     /// Prepares [`split_batch`](Iter::split_batch), before the iterator is advanced.
@@ -222,7 +243,7 @@ impl<'w, 's, D: QueryData, F: QueryFilter> Iter<'w, 's, D, F> {
                 return Some(Iter { fetch: Some(fetch), row, len: self.row, ..self.batch(None) });
             }
             match self.next_run() {
-                Some(run) => (self.fetch, self.row, self.len) = (Some(run.fetch), 0, run.len as usize),
+                Some(run) => self.open(run),
                 None if Self::IS_DENSE => return None,
                 None => break,
             }
@@ -240,10 +261,8 @@ impl<'w, 's, D: QueryData, F: QueryFilter> Iter<'w, 's, D, F> {
     pub(super) fn run_lengths(&self) -> impl Iterator<Item = usize> + '_ {
         let known = self.runs.as_slice().iter().map(|run| run.len as usize);
         let scanned = match self.scan {
-            Scan::Between(between) if Self::IS_DENSE => {
-                Some(tables_between::<Filtered<D, F>>(self.world, self.state.get(), between))
-            }
-            _ => None,
+            Scan::Between(between) => Some(tables_between::<Filtered<D, F>>(self.world, self.state.get(), between)),
+            Scan::Done => None,
         };
         let known = known.chain(self.back.map(|run| run.len as usize).filter(|len| *len > 0));
         known.chain(scanned.into_iter().flatten().map(|table| self.world.storage.tables[table as usize].len as usize))
@@ -293,7 +312,7 @@ impl<'w, 's, D: QueryData, F: QueryFilter> Peek<'w, 's, D, F> {
     }
 
     fn collect_runs(&mut self) -> Vec<Run<D::Fetch>> {
-        let first = self.0.fetch.map(|fetch| Run { fetch, len: self.0.len as u32 });
+        let first = self.0.fetch.map(|fetch| Run { fetch, first: 0, len: self.0.len as u32 });
         first.into_iter().chain(core::iter::from_fn(|| self.0.next_run())).collect()
     }
 
@@ -319,7 +338,7 @@ impl<'w, D: QueryData, F: QueryFilter> Iterator for Iter<'w, '_, D, F> {
         }
         while self.row == self.len {
             let run = self.next_run()?;
-            (self.fetch, self.row, self.len) = (Some(run.fetch), 0, run.len as usize);
+            self.open(run);
         }
         let row = self.row;
         self.row += 1;
@@ -343,9 +362,12 @@ impl<'w, D: QueryData, F: QueryFilter> Iterator for Iter<'w, '_, D, F> {
             }
         }
         // The pointers are copied out of the run before the loop, so that no write in the loop can change them.
-        while let Some((fetch, rows)) = self.next_rows() {
-            for row in rows.iter() {
-                acc = f(acc, D::row(fetch, row));
+        while let Some(run) = self.next_run() {
+            let (fetch, Range { start, .. }) = (run.fetch, Self::rows_of(&run));
+            // Counted from zero, so that loops over whole tables and stores stay what they are.
+            for row in 0..run.len as usize {
+                // SAFETY: the row is in use. No item conflicts, by the contract of `new`, and each run is visited once.
+                acc = f(acc, D::row(fetch, unsafe { ItemRow::new(start + row) }));
             }
         }
         if Self::IS_DENSE {
@@ -371,7 +393,7 @@ impl<'w, D: QueryData, F: QueryFilter> DoubleEndedIterator for Iter<'w, '_, D, F
             {
                 run.len -= 1;
                 // SAFETY: the row is in use, and is visited once.
-                return Some(D::row(run.fetch, unsafe { ItemRow::new(run.len as usize) }));
+                return Some(D::row(run.fetch, unsafe { ItemRow::new(Self::rows_of(run).end) }));
             }
             match self.runs.next_back().copied().or_else(|| self.scan_run::<true>()) {
                 Some(run) => self.back = Some(run),

@@ -16,15 +16,16 @@ pub(super) fn row_of(world: &World, entity: Entity) -> Result<VisitedRow, Compon
     Ok(unsafe { VisitedRow::new(entity.index(), Some(entity), 0, location) })
 }
 
-/// Returns the item of an entity, or of an extra row.
+/// Returns the item of an entity, or of an extra row. With `WRITES`, timelines count it as written.
 ///
 /// # Safety
 ///
+/// - Without `WRITES`, the data only read.
 /// - The state is the world's.
 /// - The world is borrowed for `'w` as the query needs it, the query does not alias, and no other item of the row that lives
 ///   in `'w` conflicts.
 #[inline]
-pub(super) unsafe fn item_of<'w, D: QueryData, F: QueryFilter>(
+pub(super) unsafe fn item_of<'w, D: QueryData, F: QueryFilter, const WRITES: bool>(
     world: &World,
     state: &(D::State, F::State),
     entity: Entity,
@@ -32,7 +33,7 @@ pub(super) unsafe fn item_of<'w, D: QueryData, F: QueryFilter>(
     count_lookup::<D>(world);
     let row = row_of(world, entity)?;
     // SAFETY: the caller's contract is the same.
-    unsafe { item_at::<D, F>(world, state, row) }.ok_or_else(|| {
+    unsafe { item_at::<D, F, WRITES>(world, state, row) }.ok_or_else(|| {
         let mismatch = Filtered::<D, F>::mismatch(state, &Candidate::of_row(world, row, None));
         mismatch.unwrap_or(Mismatch::Missing(core::any::type_name::<D>())).error(entity)
     })
@@ -47,19 +48,21 @@ fn count_lookup<D: QueryData>(_world: &World) {
     }
 }
 
-/// Returns the item of a row, if it matches.
+/// Returns the item of a row, if it matches. With `WRITES`, timelines count it as written.
 ///
 /// # Safety
 ///
 /// Like [`item_of`].
 #[inline(always)]
-unsafe fn item_at<'w, D: QueryData, F: QueryFilter>(
+unsafe fn item_at<'w, D: QueryData, F: QueryFilter, const WRITES: bool>(
     world: &World,
     state: &(D::State, F::State),
     row: VisitedRow,
 ) -> Option<D::Item<'w>> {
     let location = row.location();
-    world.storage.touch_row::<D>(row.index(), location);
+    if WRITES {
+        world.storage.touch_row::<D>(row.index(), location);
+    }
     if !Filtered::<D, F>::IS_DENSE {
         // SAFETY: the state is the world's, which is borrowed, and no item conflicts, by the caller's contract.
         let item = unsafe { Filtered::<D, F>::at(state, Filtered::<D, F>::view(state, world, None), row.item())? };
@@ -113,7 +116,7 @@ impl<'w, 's, D: QueryData, F: QueryFilter> Lookup<'w, 's, D, F> {
         count_lookup::<D>(self.world);
         let row = row_of(self.world, entity).ok()?;
         // SAFETY: the contract of `new`, and that of the caller.
-        unsafe { item_at::<D, F>(self.world, self.state.get(), row) }
+        unsafe { item_at::<D, F, true>(self.world, self.state.get(), row) }
     }
 }
 

@@ -76,7 +76,7 @@ impl<'w, D: QueryData, F: QueryFilter> Query<'w, '_, D, F> {
     {
         let state = self.state();
         // SAFETY: the state is the world's; the contract of `new`; and read-only items do not conflict.
-        try_array(entities, None, |entity| unsafe { item_of::<D, F>(self.world, state.get(), entity) })
+        try_array(entities, None, |entity| unsafe { item_of::<D, F, false>(self.world, state.get(), entity) })
     }
 
     /// Returns the items of several different entities, for using all of them at once.
@@ -116,7 +116,7 @@ impl<'w, D: QueryData, F: QueryFilter> Query<'w, '_, D, F> {
         // SAFETY: the state is the world's; the contract of `new`; and the items borrow the query. They are of different
         // entities, and items of two rows do not overlap.
         try_array(entities, find_repeated(&entities), |entity| unsafe {
-            item_of::<D, F>(self.world, state.get(), entity)
+            item_of::<D, F, true>(self.world, state.get(), entity)
         })
     }
 
@@ -168,7 +168,7 @@ impl<'w, D: QueryData, F: QueryFilter> Query<'w, '_, D, F> {
                 return Err(ComponentError::DuplicateEntity { entity });
             }
             // SAFETY: as in `get_many_mut`.
-            items.push(unsafe { item_of::<D, F>(self.world, state.get(), entity)? });
+            items.push(unsafe { item_of::<D, F, true>(self.world, state.get(), entity)? });
         }
         Ok(items)
     }

@@ -197,6 +197,7 @@ mod access;
 mod aligned_stores;
 mod batches;
 pub(crate) mod cache;
+mod candidate_block;
 mod chunk;
 mod chunks;
 mod combinations;
@@ -204,6 +205,8 @@ mod driver;
 mod driver_rows;
 mod dynamic_query;
 mod dynamic_row;
+#[cfg(feature = "reflect")]
+pub(crate) mod dynamic_scan;
 mod entity_term;
 mod fetch;
 mod filter;
@@ -225,6 +228,7 @@ mod query_set;
 mod ref_term;
 mod row_ranges;
 mod row_terms;
+mod side_runs;
 mod single_error;
 mod sorted;
 mod span;
@@ -247,6 +251,8 @@ pub use access::{Access, AliasError};
 #[doc(hidden)]
 pub use aligned_stores::AlignedStores;
 pub use batches::Batches;
+#[doc(hidden)]
+pub use candidate_block::CandidateBlock;
 pub use chunk::{ChunkFilter, ChunkQueryData};
 pub use chunks::Chunks;
 pub use combinations::Combinations;

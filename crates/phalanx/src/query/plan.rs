@@ -4,6 +4,7 @@
 use super::driver::{Driver, group_of, plan_driver};
 use super::table_ref::matches_table;
 use super::{Filtered, QueryData, QueryFilter};
+use crate::sort::sort_short;
 use crate::sparse::{GroupDesc, Store};
 use crate::storage::table::Table;
 use crate::world::World;
@@ -180,7 +181,7 @@ fn group_name(world: &World, what: &GroupDesc) -> String {
     let observed: Vec<u32> = what.required.iter().copied().filter(|number| !what.owned.contains(number)).collect();
     for (word, sparse) in [("Owned", &what.owned), ("Observed", &observed), ("Without", &what.excluded)] {
         let mut names: Vec<_> = sparse.iter().map(name).collect();
-        names.sort_unstable();
+        sort_short(&mut names);
         if !names.is_empty() {
             let names: Vec<&str> = names.into_iter().map(|(_, name)| name).collect();
             parts.push(format!("{word}({})", names.join(", ")));

@@ -275,7 +275,7 @@ impl<'w, 's, D: QueryData, F: QueryFilter> Query<'w, 's, D, F> {
         D: ReadOnlyQueryData,
     {
         // SAFETY: the state is the world's; the contract of `new`; and read-only items do not conflict.
-        unsafe { item_of::<D, F>(self.world, self.state().get(), entity) }
+        unsafe { item_of::<D, F, false>(self.world, self.state().get(), entity) }
     }
 
     /// Returns the item of an entity.
@@ -289,7 +289,7 @@ impl<'w, 's, D: QueryData, F: QueryFilter> Query<'w, 's, D, F> {
     #[inline]
     pub fn get_mut(&mut self, entity: Entity) -> Result<D::Item<'_>, ComponentError> {
         // SAFETY: the state is the world's; the contract of `new`; and the item borrows the query.
-        unsafe { item_of::<D, F>(self.world, self.state().get(), entity) }
+        unsafe { item_of::<D, F, true>(self.world, self.state().get(), entity) }
     }
 
     /// Returns the item of a row, named by its key or its handle.
@@ -379,7 +379,7 @@ impl<'w, 's, D: QueryData, F: QueryFilter> Query<'w, 's, D, F> {
     {
         let (world, state) = (self.world, self.state());
         // SAFETY: as in `get`.
-        entities.into_iter().map(move |entity| unsafe { item_of::<D, F>(world, state.get(), entity) })
+        entities.into_iter().map(move |entity| unsafe { item_of::<D, F, false>(world, state.get(), entity) })
     }
 
     /// Calls `f` with the item of each of these entities, in the order of the entities, which may repeat.

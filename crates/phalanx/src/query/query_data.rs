@@ -2,8 +2,8 @@
 #![allow(unsafe_code)]
 
 use super::{
-    Access, AlignedStores, Candidate, ItemRef, ItemRow, ItemRows, Mismatch, RowConditions, TableRef, VisitedRow,
-    Watched,
+    Access, AlignedStores, Candidate, CandidateBlock, ItemRef, ItemRow, ItemRows, Mismatch, RowConditions, TableRef,
+    VisitedRow, Watched,
 };
 use crate::change_detection::RunTicks;
 use crate::component::{ComponentId, Components};
@@ -167,6 +167,47 @@ pub unsafe trait QueryData {
     #[doc(hidden)]
     unsafe fn fetch(state: &Self::State, world: &World, table: u32) -> Self::Fetch;
 
+    /// Calls `each` with the *sides*: the sparse components that rows may have or lack, which decide what their items are.
+    ///
+    /// Returns `false` if rows must be tested one by one for another reason. Otherwise a row that lacks all sides matches, and
+    /// [`fetch_rows`](QueryData::fetch_rows) resolves rows.
+    #[doc(hidden)]
+    fn sides(_: &Self::State, _: &mut dyn FnMut(ComponentId)) -> bool {
+        Self::IS_DENSE
+    }
+
+    /// Resolves one row of a table, if it matches; or without a row, all rows of the table that lack all sides.
+    ///
+    /// # Safety
+    ///
+    /// [`sides`](QueryData::sides) returned `true`. The state is the world's, and the table is one of its tables and matches. The
+    /// row is one of the table. The fetch is used only for that row, or for rows that lack all sides.
+    #[doc(hidden)]
+    unsafe fn fetch_rows(
+        state: &Self::State,
+        TableRef { world, table }: TableRef<'_>,
+        _: Option<VisitedRow>,
+    ) -> Option<Self::Fetch> {
+        // SAFETY: the query is dense, because this is the default of `sides`; the rest by the caller's contract.
+        Some(unsafe { Self::fetch(state, world, table) })
+    }
+
+    /// Returns the sparse component of a term that names one and nothing else.
+    #[doc(hidden)]
+    fn side(_: &Self::State) -> Option<ComponentId> {
+        None
+    }
+
+    /// Resolves the [side](QueryData::side) of a row, if the row has it: its store, and the row's position there.
+    ///
+    /// # Safety
+    ///
+    /// The state is the world's, and the row is one of it.
+    #[doc(hidden)]
+    unsafe fn fetch_side(_: &Self::State, _: &World, _: VisitedRow) -> Option<(Self::Fetch, usize)> {
+        None
+    }
+
     /// Resolves stores whose rows are aligned, if they hold all that is asked for and each of their rows matches.
     ///
     /// # Safety
@@ -182,6 +223,33 @@ pub unsafe trait QueryData {
     /// The state is the world's. The view is used only while the world is borrowed and unchanged.
     #[doc(hidden)]
     unsafe fn view(state: &Self::State, world: &World, driver: Option<ComponentId>) -> Self::View;
+
+    /// Resolves a table in a view, so that rows of it are found without asking for the table.
+    ///
+    /// A term that passes its rows on to another one passes this on too.
+    #[inline(always)]
+    #[doc(hidden)]
+    fn settle(view: Self::View, _table: u32) -> Self::View {
+        view
+    }
+
+    /// Whether [`matches_block`](QueryData::matches_block) tests rows, so that items of them are made without testing them again.
+    #[doc(hidden)]
+    const TESTS_BLOCKS: bool = false;
+
+    /// Returns which of some rows may match: a bit for each.
+    #[inline(always)]
+    #[doc(hidden)]
+    fn matches_block(_: &Self::State, _: &CandidateBlock<'_>) -> u64 {
+        u64::MAX
+    }
+
+    /// Returns the item of a row that [`matches_block`](QueryData::matches_block) has tested, if it matches.
+    #[inline(always)]
+    #[doc(hidden)]
+    fn at_tested<'w>(state: &Self::State, view: Self::View, row: ItemRef<'w>) -> Option<Self::Item<'w>> {
+        Self::at(state, view, row)
+    }
 
     /// Returns `true` if a row matches. Makes no item.
     #[doc(hidden)]

@@ -3,9 +3,10 @@
 
 use super::driver::{Driver, plan_driver};
 use super::iter::Run;
+use super::side_runs::push_side_runs;
 use super::table_ref::{columns_match, matches_table};
 use super::{QueryData, QueryFilter};
-use crate::change_detection::{RunTicks, Tick};
+use crate::change_detection::{RunHistory, RunTicks, Tick};
 use crate::storage::table::Epoch;
 use crate::world::World;
 
@@ -27,8 +28,8 @@ pub(super) struct QueryMatches<S, T> {
     /// The matching tables.
     pub(super) tables: Vec<u32>,
     pub(super) runs: Vec<Run<T>>,
-    /// The clock and the tick of the last run, of a query that tracks changes.
-    last_run: Option<(u64, Tick)>,
+    /// The last runs, of a query that tracks changes.
+    history: RunHistory,
     /// The tick of the run before that, if there was one and it was not undone.
     since: Option<Tick>,
     /// The driver and the number of its rows, if its rows must be tested one by one.
@@ -45,7 +46,7 @@ impl<S: 'static, T: Copy + 'static> QueryMatches<S, T> {
             state: None,
             tables: Vec::new(),
             runs: Vec::new(),
-            last_run: None,
+            history: RunHistory::new(),
             since: None,
             driver: None,
         }
@@ -85,11 +86,11 @@ impl<S: 'static, T: Copy + 'static> QueryMatches<S, T> {
     #[inline(always)]
     pub(super) fn begin_run_at<Q: QueryData<State = S, Fetch = T>>(&mut self, world: &World, now: Tick) {
         if Q::TRACKS_CHANGES {
-            let run = Some((world.storage.sparse.clock.id, now));
+            let clock = &world.storage.sparse.clock;
             // A system may ask for a query several times in one run, if it is in a set.
-            if self.last_run != run {
-                self.since = self.peek_ticks(world).since;
-                self.last_run = run;
+            if !self.history.is_last(clock, now) {
+                self.since = self.history.since(clock);
+                self.history.record(clock, now);
             }
             self.update_slow::<Q>(world, Some(RunTicks { now, since: self.since, own: true }), true);
         } else {
@@ -109,7 +110,7 @@ impl<S: 'static, T: Copy + 'static> QueryMatches<S, T> {
     /// Returns the ticks of an access that does not count as a run.
     fn peek_ticks(&self, world: &World) -> RunTicks {
         let clock = &world.storage.sparse.clock;
-        let since = self.last_run.and_then(|run| clock.since(run));
+        let since = self.history.since(clock);
         RunTicks { now: clock.now(), since, own: false }
     }
 
@@ -150,14 +151,17 @@ impl<S: 'static, T: Copy + 'static> QueryMatches<S, T> {
                         Q::set_column_ticks(state, world, Some(number));
                     }
                     // SAFETY: the state is this world's, the query is dense, and the table matches.
-                    self.runs.push(Run { fetch: unsafe { Q::fetch(state, world, number) }, len });
+                    self.runs.push(Run { fetch: unsafe { Q::fetch(state, world, number) }, first: 0, len });
                 }
             }
         } else {
             self.driver = None;
             // SAFETY: the state is this world's.
             let plan = unsafe { plan_driver::<Q>(world, state, self.tables.iter().copied()) };
-            self.driver = plan.is_sparse().then_some((plan.driver, plan.len));
+            // SAFETY: the state is this world's, and the tables match.
+            let is_divided = plan.driver == Driver::Tables
+                && unsafe { push_side_runs::<Q>(world, state, &self.tables, plan.len, &mut self.runs) };
+            self.driver = (!is_divided && plan.is_sparse()).then_some((plan.driver, plan.len));
             self.runs.extend(plan.run);
             if Q::TRACKS_CHANGES && writes {
                 let tables = self.tables.iter().filter(|number| columns_match::<Q>(state, world, **number));

@@ -57,6 +57,15 @@ where
         unsafe { <&C>::fetch(state, world, table) }
     }
 
+    fn side(state: &ComponentState) -> Option<ComponentId> {
+        <&C>::side(state)
+    }
+
+    unsafe fn fetch_side(state: &ComponentState, world: &World, row: VisitedRow) -> Option<(Self::Fetch, usize)> {
+        // SAFETY: the caller's contract is the same.
+        unsafe { <&C>::fetch_side(state, world, row) }
+    }
+
     unsafe fn fetch_aligned(state: &ComponentState, stores: &AlignedStores<'_>) -> Option<Self::Fetch> {
         // SAFETY: the caller's contract is the same.
         unsafe { <&C>::fetch_aligned(state, stores) }
@@ -66,6 +75,11 @@ where
     unsafe fn view(state: &ComponentState, world: &World, driver: Option<ComponentId>) -> ComponentFetch<C> {
         // SAFETY: the caller's contract is the same.
         unsafe { <&C>::view(state, world, driver) }
+    }
+
+    #[inline(always)]
+    fn settle(view: ComponentFetch<C>, table: u32) -> ComponentFetch<C> {
+        view.settle(table)
     }
 
     #[inline(always)]

@@ -99,8 +99,9 @@ impl<'w, 's, D: QueryData, F: QueryFilter> RowRanges<'w, 's, D, F> {
             Source::Runs(runs, starts) => {
                 for (at, rows) in parts_of(starts, range, |at| runs[at].len as usize) {
                     // The pointers are copied out of the run before the loop, so that no write in the loop can change them.
-                    let fetch = runs[at].fetch;
-                    for row in rows {
+                    let Run { fetch, first, .. } = runs[at];
+                    let first = if Filtered::<D, F>::IS_DENSE { 0 } else { first as usize };
+                    for row in first + rows.start..first + rows.end {
                         // SAFETY: the row is in use, and no other item of it conflicts, by the caller's contract.
                         acc = f(acc, D::row(fetch, unsafe { ItemRow::new(row) }));
                     }

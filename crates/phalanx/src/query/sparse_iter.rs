@@ -5,7 +5,8 @@ use super::driver::{Driver, group_of};
 use super::driver_rows::{DriverRows, NO_TABLE, Rows, key_of, linear_stores};
 use super::span::Span;
 use super::table_ref::tables_between;
-use super::{AlignedStores, Filtered, ItemRow, QueryData, QueryFilter, VisitedRow};
+use super::{AlignedStores, CandidateBlock, Filtered, ItemRow, QueryData, QueryFilter, VisitedRow};
+use crate::component::ComponentId;
 use crate::prefetch::prefetch;
 use crate::sparse::Store;
 use crate::world::{Location, World};
@@ -13,17 +14,52 @@ use core::ops::Range;
 use core::ptr::NonNull;
 use phalanx_store::Entity;
 
+/// Rows that were tested in a block: the bit `n` is for row `first + n`. They are rows of the front, which has slots.
+#[derive(Clone, Copy)]
+struct TestedRows {
+    first: usize,
+    bits: u64,
+    keys: NonNull<Entity>,
+    table: u32,
+}
+
+impl TestedRows {
+    const NONE: TestedRows = TestedRows { first: 0, bits: 0, keys: NonNull::dangling(), table: NO_TABLE };
+
+    /// Takes the first row.
+    #[inline(always)]
+    fn pop(&mut self) -> Option<usize> {
+        let bit = self.bits.trailing_zeros();
+        (self.bits != 0).then(|| {
+            self.bits &= self.bits - 1;
+            self.first + bit as usize
+        })
+    }
+
+    /// Takes the last row.
+    fn pop_back(&mut self) -> Option<usize> {
+        let last = self.bits.checked_ilog2()?;
+        self.bits ^= 1 << last;
+        Some(self.first + last as usize)
+    }
+}
+
 /// An iterator over the rows of a driver. Each row is tested for what the query asks for.
 ///
 /// Its methods take a state that tells which rows are items. What the items touch is in the view.
 pub(super) struct SparseIter<'w, 's, Q: QueryData> {
     world: &'w World,
+    /// If the rows of the front, or those that were tested, are rows of a table, it is settled for that table.
     view: Q::View,
     source: DriverRows<'w, 's>,
     /// The rows that were taken from the front and the back of the source. They are in use, and the view is that of their
     /// world.
     front: Rows<'w>,
     back: Rows<'w>,
+    /// Rows of the front that were tested in a block. Those of `front` come after them.
+    tested: TestedRows,
+    /// The component whose store is the driver, if one is.
+    driver_id: Option<ComponentId>,
     /// The linear stores, resolved, if they hold all that is asked for. Then rows are not tested.
     aligned: Option<Q::Fetch>,
     /// Whether prefetching pays, if it is known.
@@ -87,7 +123,8 @@ impl<'w, 's, Q: QueryData> SparseIter<'w, 's, Q> {
         // SAFETY: the state is the world's, by the caller's contract, and it is borrowed while this value exists.
         let view = unsafe { Q::view(state, world, driver_id) };
         let (front, back) = (Rows::EMPTY, Rows::EMPTY);
-        SparseIter { world, view, source, front, back, aligned, far: None, max_len: len as usize }
+        let tested = TestedRows::NONE;
+        SparseIter { world, view, source, front, back, tested, driver_id, aligned, far: None, max_len: len as usize }
     }
 
     /// Takes rows from the source, from the front or the back. Returns `false` if it has none.
@@ -105,20 +142,56 @@ impl<'w, 's, Q: QueryData> SparseIter<'w, 's, Q> {
             // What the other end has taken and not visited.
             None => core::mem::replace(other, Rows::EMPTY),
         };
-        !to.span.is_empty()
+        if Q::NEEDS_LOCATION && !BACK && to.table != NO_TABLE {
+            self.view = Q::settle(self.view, self.front.table);
+        }
+        match BACK {
+            false => !self.front.span.is_empty(),
+            true => !self.back.span.is_empty(),
+        }
+    }
+
+    /// Tests the next rows of the front, if they are tested in blocks. Returns `false` if they are not, or there are none.
+    #[inline(always)]
+    fn test_block(&mut self, state: &Q::State) -> bool {
+        let Some(keys) = self.front.keys.filter(|_| Q::TESTS_BLOCKS) else { return false };
+        let rows = self.front.span.pop_first(CandidateBlock::LEN);
+        let (table, world, driver_id) = (self.front.table, self.world, self.driver_id);
+        let is_empty = rows.is_empty();
+        let first = rows.start;
+        // SAFETY: the rows were taken from the front, so that they are those of these slots, in a table or the driver.
+        let bits = if is_empty { 0 } else { unsafe { block_bits::<Q>(world, state, keys, rows, table, driver_id) } };
+        self.tested = TestedRows { first, bits, keys, table };
+        !is_empty
+    }
+
+    /// Returns the item of a row that was taken from the rows that were tested, if it is one.
+    ///
+    /// # Safety
+    ///
+    /// The row was taken from `tested`, and was not visited.
+    #[inline(always)]
+    unsafe fn tested_item(&self, state: &Q::State, row: usize) -> Option<Q::Item<'w>> {
+        let TestedRows { keys, table, .. } = self.tested;
+        // SAFETY: the row is in use. No item conflicts, by the contract of `new`, and each row is visited once, by the caller's
+        // contract.
+        unsafe {
+            Q::at_tested(state, self.view, Self::visited_key::<true>(self.world, key_of(keys, row), table, row).item())
+        }
     }
 
     /// Returns a row that was taken from the front or the back.
     ///
     /// # Safety
     ///
-    /// The row was one of `rows`, which are those of the front or the back.
+    /// The row was one of `rows`, which are those of the front or the back. With `SETTLED`, it is passed only with a view that is
+    /// settled for their table.
     #[inline(always)]
-    unsafe fn visited(world: &World, rows: &Rows<'w>, row: usize) -> VisitedRow {
+    unsafe fn visited<const SETTLED: bool>(world: &World, rows: &Rows<'w>, row: usize) -> VisitedRow {
         // SAFETY: the row was one of these, by the caller's contract. So its slot is in use, with this position in its store.
         unsafe {
             match rows.keys {
-                Some(keys) => Self::visited_key(world, key_of(keys, row), rows.table, row),
+                Some(keys) => Self::visited_key::<SETTLED>(world, key_of(keys, row), rows.table, row),
                 None => VisitedRow::locate::<Q>(world, row as u32, None, row as u32),
             }
         }
@@ -128,13 +201,16 @@ impl<'w, 's, Q: QueryData> SparseIter<'w, 's, Q> {
     ///
     /// # Safety
     ///
-    /// The slot is in use. It is at this position of its store, or with a table, at this row of the table.
+    /// The slot is in use. It is at this position of its store, or with a table, at this row of the table. With `SETTLED`, the
+    /// row of a table is passed only with a view that is settled for the table.
     #[inline(always)]
-    unsafe fn visited_key(world: &World, key: Entity, table: u32, row: usize) -> VisitedRow {
-        // SAFETY: the slot is in use, at this position or location, by the caller's contract.
+    unsafe fn visited_key<const SETTLED: bool>(world: &World, key: Entity, table: u32, row: usize) -> VisitedRow {
+        // SAFETY: the slot is in use, at this position or location, and the view is settled if it must be, by the caller's
+        // contract.
         unsafe {
             if Q::NEEDS_LOCATION && table != NO_TABLE {
-                return VisitedRow::new(key.index(), Some(key), 0, Location { table, row: row as u32 });
+                let visited = VisitedRow::new(key.index(), Some(key), 0, Location { table, row: row as u32 });
+                return if SETTLED { visited.settled() } else { visited };
             }
             VisitedRow::locate::<Q>(world, key.index(), Some(key), row as u32)
         }
@@ -144,15 +220,15 @@ impl<'w, 's, Q: QueryData> SparseIter<'w, 's, Q> {
     ///
     /// # Safety
     ///
-    /// The row was taken from the span of `rows`, which is that of the front or the back, and was not visited.
+    /// The row was taken from the span of `rows`, which is that of the front or the back, and was not visited. `FRONT` says which.
     #[inline(always)]
-    unsafe fn item(&self, state: &Q::State, rows: &Rows<'w>, row: usize) -> Option<Q::Item<'w>> {
+    unsafe fn item<const FRONT: bool>(&self, state: &Q::State, rows: &Rows<'w>, row: usize) -> Option<Q::Item<'w>> {
         // SAFETY: the row was taken from the span, so it is in use. No item conflicts, by the contract of `new`, and each row is
         // visited once, by the caller's contract.
         unsafe {
             match self.aligned {
                 Some(fetch) => Some(Q::row(fetch, ItemRow::new(row))),
-                None => Q::at(state, self.view, Self::visited(self.world, rows, row).item()),
+                None => Q::at(state, self.view, Self::visited::<FRONT>(self.world, rows, row).item()),
             }
         }
     }
@@ -161,9 +237,20 @@ impl<'w, 's, Q: QueryData> SparseIter<'w, 's, Q> {
     #[inline(always)]
     pub(super) fn next(&mut self, state: &Q::State) -> Option<Q::Item<'w>> {
         loop {
+            if Q::TESTS_BLOCKS && self.aligned.is_none() {
+                while let Some(row) = self.tested.pop() {
+                    // SAFETY: the row was just taken from the tested ones.
+                    if let Some(item) = unsafe { self.tested_item(state, row) } {
+                        return Some(item);
+                    }
+                }
+                if self.test_block(state) {
+                    continue;
+                }
+            }
             if let Some(row) = self.front.span.pop() {
                 // SAFETY: the row was just taken from the span of the front.
-                if let Some(item) = unsafe { self.item(state, &self.front, row) } {
+                if let Some(item) = unsafe { self.item::<true>(state, &self.front, row) } {
                     return Some(item);
                 }
             } else if !self.refill::<false>(state) {
@@ -177,11 +264,16 @@ impl<'w, 's, Q: QueryData> SparseIter<'w, 's, Q> {
         loop {
             if let Some(row) = self.back.span.pop_back() {
                 // SAFETY: the row was just taken from the span of the back.
-                if let Some(item) = unsafe { self.item(state, &self.back, row) } {
+                if let Some(item) = unsafe { self.item::<false>(state, &self.back, row) } {
                     return Some(item);
                 }
             } else if !self.refill::<true>(state) {
-                return None;
+                // What the front has tested and not visited.
+                let row = self.tested.pop_back()?;
+                // SAFETY: the row was just taken from the tested ones.
+                if let Some(item) = unsafe { self.tested_item(state, row) } {
+                    return Some(item);
+                }
             }
         }
     }
@@ -191,6 +283,12 @@ impl<'w, 's, Q: QueryData> SparseIter<'w, 's, Q> {
     pub(super) fn fold<B>(mut self, state: &Q::State, init: B, mut f: impl FnMut(B, Q::Item<'w>) -> B) -> B {
         self.prepare_parts();
         let mut acc = init;
+        while let Some(row) = self.tested.pop() {
+            // SAFETY: the row was just taken from the tested ones.
+            if let Some(item) = unsafe { self.tested_item(state, row) } {
+                acc = f(acc, item);
+            }
+        }
         loop {
             let rows = core::mem::replace(&mut self.front, Rows::EMPTY);
             acc = match (self.aligned, rows.keys) {
@@ -218,12 +316,32 @@ impl<'w, 's, Q: QueryData> SparseIter<'w, 's, Q> {
         init: B,
         f: &mut impl FnMut(B, Q::Item<'w>) -> B,
     ) -> B {
-        let (world, view) = (self.world, self.view);
+        let (world, mut view, driver_id) = (self.world, self.view, self.driver_id);
         let table = if TABLE { rows.table } else { NO_TABLE };
+        if TABLE {
+            view = Q::settle(view, table);
+        }
         let far = Q::NEEDS_LOCATION && !TABLE && self.far.unwrap_or(false);
         let mut acc = init;
         // The rows of slots are consecutive.
         let Some(Range { start, end }) = rows.span.pop_rows() else { return acc };
+        if Q::TESTS_BLOCKS && !far {
+            for first in (start..end).step_by(CandidateBlock::LEN) {
+                let block = first..end.min(first + CandidateBlock::LEN);
+                // SAFETY: the rows were taken, and are those of these slots.
+                let mut bits = unsafe { block_bits::<Q>(world, state, keys, block, rows.table, driver_id) };
+                while bits != 0 {
+                    let row = first + bits.trailing_zeros() as usize;
+                    bits &= bits - 1;
+                    // SAFETY: the row was taken. No item conflicts, by the contract of `new`, and each row is visited once.
+                    let row = unsafe { Self::visited_key::<true>(world, key_of(keys, row), table, row).item() };
+                    if let Some(item) = Q::at_tested(state, view, row) {
+                        acc = f(acc, item);
+                    }
+                }
+            }
+            return acc;
+        }
         for row in start..end {
             // SAFETY: all rows before the end were taken. No item conflicts, by the contract of `new`, and each row is visited
             // once.
@@ -234,10 +352,10 @@ impl<'w, 's, Q: QueryData> SparseIter<'w, 's, Q> {
                         prefetch(world.storage.entities.payloads().slot_address(slot));
                     }
                     if row + 16 < end {
-                        Q::prefetch(view, Self::visited_key(world, key_of(keys, row + 16), table, row + 16));
+                        Q::prefetch(view, Self::visited_key::<false>(world, key_of(keys, row + 16), table, row + 16));
                     }
                 }
-                Self::visited_key(world, key_of(keys, row), table, row).item()
+                Self::visited_key::<true>(world, key_of(keys, row), table, row).item()
             };
             if let Some(item) = Q::at(state, view, row) {
                 acc = f(acc, item);
@@ -279,7 +397,7 @@ impl<'w, 's, Q: QueryData> SparseIter<'w, 's, Q> {
                     continue;
                 };
                 // SAFETY: the row was just taken from the span of the front.
-                let row = unsafe { Self::visited(self.world, &self.front, row) };
+                let row = unsafe { Self::visited::<false>(self.world, &self.front, row) };
                 if Q::matches_row(state, self.view, row) {
                     return Some(row);
                 }
@@ -368,7 +486,8 @@ impl<'w, 's, Q: QueryData> SparseIter<'w, 's, Q> {
             }
         };
         let max_len = max_len.min(self.max_len);
-        (max_len > 0).then_some(SparseIter { source, front, back: Rows::EMPTY, max_len, ..*self })
+        let (back, tested) = (Rows::EMPTY, TestedRows::NONE);
+        (max_len > 0).then_some(SparseIter { source, front, back, tested, max_len, ..*self })
     }
 
     /// Returns an iterator over some [positions](SparseIter::positions), of an iterator that has not been advanced.
@@ -441,6 +560,28 @@ impl<D: QueryData> SparseRows<D> {
         // SAFETY: the caller's contract is that of `VisitedRow::item`.
         D::at(&self.state, self.view, unsafe { row.item() })
     }
+}
+
+/// Returns which rows may match: a bit for each.
+///
+/// # Safety
+///
+/// The rows were taken from rows of a driver, with these slots and this table. They are at least one, and 64 at most.
+#[inline(always)]
+unsafe fn block_bits<Q: QueryData>(
+    world: &World,
+    state: &Q::State,
+    keys: NonNull<Entity>,
+    rows: Range<usize>,
+    table: u32,
+    driver_id: Option<ComponentId>,
+) -> u64 {
+    // SAFETY: the slots of all rows are there, in use and consecutive, by the caller's contract.
+    let block = unsafe {
+        let slots = core::slice::from_raw_parts(keys.as_ptr().wrapping_add(rows.start), rows.len());
+        CandidateBlock::new(world, slots, rows.start, table, driver_id)
+    };
+    Q::matches_block(state, &block) & u64::MAX >> (CandidateBlock::LEN - rows.len())
 }
 
 /// Calls `f` with the items of rows of linear stores that hold all that is asked for.

@@ -129,7 +129,7 @@ impl<D: QueryData, F: QueryFilter> QueryState<D, F> {
     #[inline]
     pub fn get_mut<'w>(&mut self, world: &'w mut World, entity: Entity) -> Result<D::Item<'w>, ComponentError> {
         // SAFETY: the state is this world's, which is borrowed exclusively, and the query does not alias.
-        unsafe { item_of::<D, F>(world, self.matches.state_to_find::<Filtered<D, F>>(world, true), entity) }
+        unsafe { item_of::<D, F, true>(world, self.matches.state_to_find::<Filtered<D, F>>(world, true), entity) }
     }
 
     /// Returns the item of an entity in a shared world.
@@ -145,7 +145,7 @@ impl<D: QueryData, F: QueryFilter> QueryState<D, F> {
         D: ReadOnlyQueryData,
     {
         // SAFETY: the state is this world's, and read-only data need no more than a shared world.
-        unsafe { item_of::<D, F>(world, self.matches.state_to_find::<Filtered<D, F>>(world, true), entity) }
+        unsafe { item_of::<D, F, false>(world, self.matches.state_to_find::<Filtered<D, F>>(world, true), entity) }
     }
 
     /// Returns the number of items. This does not count as a run of the query.

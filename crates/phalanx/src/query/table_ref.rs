@@ -117,10 +117,16 @@ pub(super) fn tables_between<'a, Q: QueryData>(
 ///
 /// # Safety
 ///
-/// The query is dense, and the state is the world's. The table is one of its tables and matches.
+/// The query is dense, or no row has one of its sides. The state is the world's, and the table is one of its tables and matches.
 #[inline(always)]
 pub(super) unsafe fn run_of<Q: QueryData>(world: &World, state: &Q::State, table: u32) -> Run<Q::Fetch> {
-    // SAFETY: the caller's contract is that of the fetch.
-    let fetch = unsafe { Q::fetch(state, world, table) };
-    Run { fetch, len: world.storage.tables[table as usize].len }
+    // SAFETY: the caller's contract is that of the fetch. Without sides, all rows lack them.
+    let fetch = unsafe {
+        match Q::IS_DENSE {
+            true => Some(Q::fetch(state, world, table)),
+            false => Q::fetch_rows(state, TableRef { world, table }, None),
+        }
+    };
+    let Some(fetch) = fetch else { unreachable!("rows that lack all sides match") };
+    Run { fetch, first: 0, len: world.storage.tables[table as usize].len }
 }

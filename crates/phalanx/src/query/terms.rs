@@ -111,6 +111,19 @@ macro_rules! component_terms {
                 unsafe { C::Layout::ptr(world.storage.lane(state.id, table), state.ticks) }
             }
 
+            fn side(state: &ComponentState) -> Option<ComponentId> {
+                (!Self::IS_DENSE).then_some(state.id)
+            }
+
+            unsafe fn fetch_side(
+                state: &ComponentState,
+                world: &World,
+                row: VisitedRow,
+            ) -> Option<(Self::Fetch, usize)> {
+                // SAFETY: the state is the world's, and the row is one of it, by the caller's contract.
+                unsafe { ComponentFetch::<C>::new(state.id, world, None, state.ticks) }.find(row)
+            }
+
             unsafe fn fetch_aligned(state: &ComponentState, stores: &AlignedStores<'_>) -> Option<Self::Fetch> {
                 // SAFETY: the state is that of the stores' world, by the caller's contract, so the id is that of `C`.
                 stores.lane(state.id).map(|lane| unsafe { C::Layout::ptr(lane, state.ticks) })
@@ -120,6 +133,11 @@ macro_rules! component_terms {
             unsafe fn view(state: &ComponentState, world: &World, driver: Option<ComponentId>) -> ComponentFetch<C> {
                 // SAFETY: the state is the world's, by the caller's contract, so the id is that of `C`.
                 unsafe { ComponentFetch::new(state.id, world, driver, state.ticks) }
+            }
+
+            #[inline(always)]
+            fn settle(view: ComponentFetch<C>, table: u32) -> ComponentFetch<C> {
+                view.settle(table)
             }
 
             #[inline(always)]
@@ -166,7 +184,8 @@ unsafe impl<T: QueryData> QueryData for Option<T> {
     type Item<'w> = Option<T::Item<'w>>;
     type Chunk<'w> = Option<T::Chunk<'w>>;
     type State = T::State;
-    type Fetch = Option<T::Fetch>;
+    /// With what is added to a row's number to get its position, which is zero in tables and aligned stores.
+    type Fetch = Option<(T::Fetch, usize)>;
     type View = T::View;
     const IS_DENSE: bool = T::IS_DENSE;
     const NEEDS_LOCATION: bool = T::NEEDS_LOCATION;
@@ -209,18 +228,39 @@ unsafe impl<T: QueryData> QueryData for Option<T> {
 
     unsafe fn fetch(state: &T::State, world: &World, table: u32) -> Self::Fetch {
         // SAFETY: the table matches; the rest by the caller's contract.
-        TableRef { world, table }.matches::<T>(state).then(|| unsafe { T::fetch(state, world, table) })
+        TableRef { world, table }.matches::<T>(state).then(|| (unsafe { T::fetch(state, world, table) }, 0))
+    }
+
+    fn sides(state: &T::State, each: &mut dyn FnMut(ComponentId)) -> bool {
+        T::IS_DENSE || T::side(state).inspect(|side| each(*side)).is_some()
+    }
+
+    unsafe fn fetch_rows(state: &T::State, at: TableRef<'_>, row: Option<VisitedRow>) -> Option<Self::Fetch> {
+        if T::IS_DENSE {
+            // SAFETY: the query is dense; the rest by the caller's contract.
+            return Some(unsafe { Self::fetch(state, at.world, at.table) });
+        }
+        // SAFETY: the state is the world's, and the row is one of it, by the caller's contract.
+        let find = |row: VisitedRow| unsafe { T::fetch_side(state, at.world, row) };
+        let found =
+            row.and_then(|row| find(row).map(|(fetch, at)| (fetch, at.wrapping_sub(row.location().row as usize))));
+        Some(found)
     }
 
     unsafe fn fetch_aligned(state: &T::State, stores: &AlignedStores<'_>) -> Option<Self::Fetch> {
         // SAFETY: the state is that of the stores' world, by the caller's contract.
-        unsafe { T::fetch_aligned(state, stores) }.map(Some)
+        unsafe { T::fetch_aligned(state, stores) }.map(|fetch| Some((fetch, 0)))
     }
 
     #[inline(always)]
     unsafe fn view(state: &T::State, world: &World, driver: Option<ComponentId>) -> T::View {
         // SAFETY: the state is the world's, and the view is used in time, by the caller's contract.
         unsafe { T::view(state, world, driver) }
+    }
+
+    #[inline(always)]
+    fn settle(view: T::View, table: u32) -> T::View {
+        T::settle(view, table)
     }
 
     #[inline(always)]
@@ -235,12 +275,14 @@ unsafe impl<T: QueryData> QueryData for Option<T> {
 
     #[inline(always)]
     fn row<'w>(fetch: Self::Fetch, row: ItemRow<'w>) -> Self::Item<'w> {
-        fetch.map(|fetch| T::row(fetch, row))
+        // SAFETY: of a table or of aligned stores nothing is added. Otherwise the fetch is of one row, and this is its position.
+        let row = |add| if T::IS_DENSE { row } else { unsafe { ItemRow::new(row.index().wrapping_add(add)) } };
+        fetch.map(|(fetch, add)| T::row(fetch, row(add)))
     }
 
     #[inline(always)]
     fn chunk<'w>(fetch: Self::Fetch, rows: ItemRows<'w>) -> Self::Chunk<'w> {
-        fetch.map(|fetch| T::chunk(fetch, rows))
+        fetch.map(|(fetch, _)| T::chunk(fetch, rows))
     }
 }
 
@@ -283,6 +325,20 @@ unsafe impl<C: Component> QueryData for Has<C> {
         TableRef { world, table }.signature().has(*state)
     }
 
+    fn sides(state: &ComponentId, each: &mut dyn FnMut(ComponentId)) -> bool {
+        if !Self::IS_DENSE {
+            each(*state);
+        }
+        true
+    }
+
+    unsafe fn fetch_rows(state: &ComponentId, at: TableRef<'_>, row: Option<VisitedRow>) -> Option<bool> {
+        Some(match Self::IS_DENSE {
+            true => at.signature().has(*state),
+            false => row.is_some_and(|row| Candidate::of_row(at.world, row, None).has(*state)),
+        })
+    }
+
     unsafe fn fetch_aligned(state: &ComponentId, stores: &AlignedStores<'_>) -> Option<bool> {
         let has = stores.has(*state);
         (has || stores.lacks(*state)).then_some(has)
@@ -292,6 +348,11 @@ unsafe impl<C: Component> QueryData for Has<C> {
     unsafe fn view(state: &ComponentId, world: &World, driver: Option<ComponentId>) -> ComponentFetch<C> {
         // SAFETY: the state is the world's, by the caller's contract, so the id is that of `C`.
         unsafe { ComponentFetch::new(*state, world, driver, RunTicks::READ) }
+    }
+
+    #[inline(always)]
+    fn settle(view: ComponentFetch<C>, table: u32) -> ComponentFetch<C> {
+        view.settle(table)
     }
 
     #[inline(always)]

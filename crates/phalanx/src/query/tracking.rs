@@ -2,7 +2,7 @@
 #![allow(unsafe_code)]
 
 use super::access::RowConditions;
-use super::{Access, AlignedStores, Candidate, ComponentFetch, Mismatch, QueryFilter, TableRef};
+use super::{Access, AlignedStores, Candidate, CandidateBlock, ComponentFetch, Mismatch, QueryFilter, TableRef};
 use crate::change_detection::{RunTicks, Track, column_tick};
 use crate::component::{Component, ComponentId, Components};
 use crate::layout::{Kind, Layout, TracksAdditions, TracksChanges};
@@ -127,6 +127,22 @@ macro_rules! tracking_filter {
                 state.is_of(row.world()) && row.lanes_of(state.id).is_some_and(|(lanes, row)| {
                     // SAFETY: the lanes are those of `C` in this world, and the row is in use.
                     state.ticks.is_new(unsafe { <C::Layout as $bound<C>>::$tick(lanes, row, state.ticks) })
+                })
+            }
+
+            const TESTS_BLOCKS: bool = true;
+
+            #[inline(always)]
+            fn passes_block(state: &Self::State, rows: &CandidateBlock<'_>) -> u64 {
+                if !state.is_of(rows.world()) {
+                    return 0;
+                }
+                let Some((lanes, first)) = rows.lanes_of(state.id) else {
+                    return rows.test(|row| Self::passes_row(state, row));
+                };
+                rows.test_few(|at| {
+                    // SAFETY: the lanes are those of `C` in this world, and the rows are in use.
+                    state.ticks.is_new(unsafe { <C::Layout as $bound<C>>::$tick(lanes, first + at, state.ticks) })
                 })
             }
 

@@ -71,6 +71,19 @@ macro_rules! tuple_query {
                 unsafe { ($(<$name as QueryData>::fetch($name, world, table),)*) }
             }
 
+            fn sides(($($name,)*): &Self::State, each: &mut dyn FnMut(ComponentId)) -> bool {
+                true $(&& <$name as QueryData>::sides($name, each))*
+            }
+
+            unsafe fn fetch_rows(
+                ($($name,)*): &Self::State,
+                at: TableRef<'_>,
+                row: Option<VisitedRow>,
+            ) -> Option<Self::Fetch> {
+                // SAFETY: a table that matches the tuple matches every member; the rest by the caller's contract.
+                unsafe { Some(($(<$name as QueryData>::fetch_rows($name, at, row)?,)*)) }
+            }
+
             unsafe fn fetch_aligned(($($name,)*): &Self::State, stores: &AlignedStores<'_>) -> Option<Self::Fetch> {
                 // SAFETY: the state is that of the stores' world, by the caller's contract.
                 unsafe { Some(($(<$name as QueryData>::fetch_aligned($name, stores)?,)*)) }
@@ -80,6 +93,11 @@ macro_rules! tuple_query {
             unsafe fn view(($($name,)*): &Self::State, world: &World, driver: Option<ComponentId>) -> Self::View {
                 // SAFETY: the state is the world's, and the view is used in time, by the caller's contract.
                 unsafe { ($(<$name as QueryData>::view($name, world, driver),)*) }
+            }
+
+            #[inline(always)]
+            fn settle(view: Self::View, table: u32) -> Self::View {
+                ($(<$name as QueryData>::settle(view.$n, table),)*)
             }
 
             #[inline(always)]
@@ -118,7 +136,7 @@ macro_rules! tuple_query {
             type Static = Or<($($name::Static,)*)>;
             type Item<'w> = ($(Option<$name::Item<'w>>,)*);
             type Chunk<'w> = ($(Option<$name::Chunk<'w>>,)*);
-            type Fetch = ($(Option<$name::Fetch>,)*);
+            type Fetch = ($(<Option<$name> as QueryData>::Fetch,)*);
             type View = ($($name::View,)*);
             const IS_DENSE: bool = true $(&& $name::IS_DENSE)*;
             const NEEDS_LOCATION: bool = false $(|| $name::NEEDS_LOCATION)*;
@@ -161,6 +179,11 @@ macro_rules! tuple_query {
             unsafe fn view(state: &Self::State, world: &World, driver: Option<ComponentId>) -> Self::View {
                 // SAFETY: the state is the world's, and the view is used in time, by the caller's contract.
                 unsafe { <($($name,)*) as QueryData>::view(state, world, driver) }
+            }
+
+            #[inline(always)]
+            fn settle(view: Self::View, table: u32) -> Self::View {
+                ($(<$name as QueryData>::settle(view.$n, table),)*)
             }
 
             #[inline(always)]

@@ -59,12 +59,6 @@ impl<'w> ItemRows<'w> {
     pub(super) fn len(self) -> usize {
         self.len
     }
-
-    /// Iterates over the rows.
-    #[inline(always)]
-    pub(super) fn iter(self) -> impl Iterator<Item = ItemRow<'w>> {
-        (0..self.len).map(|row| ItemRow { row, item: PhantomData })
-    }
 }
 
 /// A row that a query visits or tests.
@@ -75,6 +69,7 @@ pub struct VisitedRow {
     key: Option<Entity>,
     position: u32,
     location: Location,
+    settled: bool,
 }
 
 impl VisitedRow {
@@ -90,7 +85,23 @@ impl VisitedRow {
     /// - The value is passed only with that world and views of it, while it is borrowed and unchanged.
     #[inline(always)]
     pub(super) unsafe fn new(index: u32, key: Option<Entity>, position: u32, location: Location) -> Self {
-        VisitedRow { index, key, position, location }
+        VisitedRow { index, key, position, location, settled: false }
+    }
+
+    /// Returns the row, for views that are [settled](QueryData::settle) for its table.
+    ///
+    /// # Safety
+    ///
+    /// The value is passed only with views that are settled for the table of its location.
+    #[inline(always)]
+    pub(super) unsafe fn settled(self) -> Self {
+        VisitedRow { settled: true, ..self }
+    }
+
+    /// Returns `true` if views that the row is passed with are settled for its table.
+    #[inline(always)]
+    pub(super) fn is_settled(self) -> bool {
+        self.settled
     }
 
     /// Takes the index of a slot, the slot, if it is known already, and its position in the store that drives the query. The

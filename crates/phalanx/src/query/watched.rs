@@ -5,6 +5,7 @@ use super::lookup::{contains, find_item};
 use super::{Filtered, QueryData, QueryFilter, ReadOnlyQueryData};
 use crate::component::{Component, ComponentId};
 use crate::journal::PastRow;
+use crate::sort::sort_short;
 use crate::world::World;
 use core::any::type_name;
 use phalanx_store::Entity;
@@ -49,7 +50,7 @@ impl<D: ReadOnlyQueryData, F: QueryFilter> ObservedQuery<D, F> {
             panic!("the query {query} cannot be observed: {member} depends on more than the components that a row has");
         }
         let mut ids: Vec<ComponentId> = watched.register.iter().map(|register| register(world)).collect();
-        ids.sort_unstable();
+        sort_short(&mut ids);
         ids.dedup();
         (ObservedQuery { state: Filtered::<D, F>::state(&world.storage.components) }, ids)
     }

@@ -221,6 +221,11 @@ unsafe impl<D: QueryData> QueryData for WithTable<D> {
     }
 
     #[inline(always)]
+    fn settle(view: D::View, table: u32) -> D::View {
+        D::settle(view, table)
+    }
+
+    #[inline(always)]
     fn matches_row(state: &D::State, view: D::View, row: VisitedRow) -> bool {
         D::matches_row(state, view, row)
     }

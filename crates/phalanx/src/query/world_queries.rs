@@ -156,7 +156,7 @@ impl World {
             matches.state_to_find::<Filtered<D, ()>>(world, false);
         });
         // SAFETY: the state was updated to this world, which is borrowed exclusively. The cache refuses queries that alias.
-        unsafe { item_of::<D, ()>(world, matches.state(), entity) }
+        unsafe { item_of::<D, (), true>(world, matches.state(), entity) }
     }
 
     /// Returns several queries at once, none of which touches what another writes: a tuple of two to four.

@@ -14,7 +14,7 @@
 use super::cascade_plan::CascadePlan;
 use super::{LinkOf, TreeRelation};
 use crate::alloc::{try_vec, unwrap_alloc};
-use crate::change_detection::{RunTicks, Tick, TracksChanges};
+use crate::change_detection::{RunHistory, RunTicks, TracksChanges};
 use crate::component::{Component, ComponentId};
 use crate::executor::{Executor, Pace, run_batches};
 use crate::group::{GroupError, Owned};
@@ -73,13 +73,15 @@ const BATCH: usize = 256;
 pub struct Cascade<R, L, G> {
     plan: CascadePlan,
     /// The clock and the tick of the last run.
-    last_run: Option<(u64, Tick)>,
+    runs: RunHistory,
+    /// Whether the last run has ended.
+    has_ended: bool,
     types: Types<R, L, G>,
 }
 
 impl<R, L, G> Default for Cascade<R, L, G> {
     fn default() -> Self {
-        Cascade { plan: CascadePlan::default(), last_run: None, types: PhantomData }
+        Cascade { plan: CascadePlan::default(), runs: RunHistory::new(), has_ended: false, types: PhantomData }
     }
 }
 
@@ -257,7 +259,8 @@ impl<R: TreeRelation, L: Component, G: Component> Cascade<R, L, G> {
     /// Records that all values are computed.
     fn end(&mut self, world: &World, ticks: RunTicks) {
         self.plan.set_propagated();
-        self.last_run = Some((world.storage.sparse.clock.id, ticks.now));
+        self.runs.record(&world.storage.sparse.clock, ticks.now);
+        self.has_ended = true;
     }
 
     /// Updates the plan, and finds the rows of its nodes. If the run does not [end](Cascade::end), the next one is like the first.
@@ -267,7 +270,7 @@ impl<R: TreeRelation, L: Component, G: Component> Cascade<R, L, G> {
         assert!(ids.0 != ids.1, "a cascade from {} to itself", core::any::type_name::<L>());
         let relation = world.storage.sparse.storage_id_of::<LinkOf<R>>(&world.storage.components);
         let clock = &world.storage.sparse.clock;
-        let since = self.last_run.take().and_then(|run| clock.since(run));
+        let since = if core::mem::take(&mut self.has_ended) { self.runs.since(clock) } else { None };
         let ticks = RunTicks { now: clock.take(), since, own: true };
         unwrap_alloc(self.plan.try_update(world, relation, [ids.0, ids.1]));
         let rows = match self.plan.group() {
@@ -380,7 +383,8 @@ unsafe fn find_rows<L: Component, G: Component>(
     entities: &[Entity],
 ) -> Result<Vec<Option<Node<L, G>>>, AllocError> {
     let mut rows = try_vec(entities.len())?;
-    let (mut locals, mut owns) = (Finder::<L>::new(storage, local, ticks), Finder::<G>::new(storage, own, ticks));
+    let mut locals = Finder::<L, false>::new(storage, local, ticks);
+    let mut owns = Finder::<G, true>::new(storage, own, ticks);
     rows.extend(entities.iter().map(|&entity| {
         let at = storage.find_location(entity)?;
         let (local, own) = (locals.find(entity.index(), at)?, owns.find(entity.index(), at)?);
@@ -391,8 +395,8 @@ unsafe fn find_rows<L: Component, G: Component>(
     Ok(rows)
 }
 
-/// Finds the rows of one component.
-struct Finder<'a, C: Component> {
+/// Finds the rows of one component. With `WRITES`, its columns count as changed.
+struct Finder<'a, C: Component, const WRITES: bool> {
     storage: &'a Storage,
     id: ComponentId,
     ticks: RunTicks,
@@ -402,8 +406,8 @@ struct Finder<'a, C: Component> {
     ptr: Option<<C::Layout as Layout<C>>::Ptr>,
 }
 
-impl<'a, C: Component> Finder<'a, C> {
-    fn new(storage: &'a Storage, id: ComponentId, ticks: RunTicks) -> Finder<'a, C> {
+impl<'a, C: Component, const WRITES: bool> Finder<'a, C, WRITES> {
+    fn new(storage: &'a Storage, id: ComponentId, ticks: RunTicks) -> Finder<'a, C, WRITES> {
         let mut finder = Finder { storage, id, ticks, lanes: core::ptr::null(), table: NONE, ptr: None };
         if let Some(sparse) = storage.sparse.of(id) {
             finder.set_lanes(sparse.values().lane());
@@ -416,7 +420,9 @@ impl<'a, C: Component> Finder<'a, C> {
         self.ptr = (!lanes.is_null()).then(|| {
             // SAFETY: the lanes are those of the component.
             unsafe {
-                C::Layout::touch(lanes, self.ticks.now);
+                if WRITES {
+                    C::Layout::touch(lanes, self.ticks.now);
+                }
                 C::Layout::ptr(lanes, self.ticks)
             }
         });

@@ -266,9 +266,8 @@ fn try_nodes_by_slot(storage: &Storage, entities: &[Entity]) -> Result<Vec<u32>,
 
 /// Returns the group that owns both components and requires nothing else, if no group is within it.
 fn find_group(storage: &Storage, ids: [ComponentId; 2]) -> Option<GroupId> {
-    let mut owned = [storage.sparse.storage_id(ids[0])?, storage.sparse.storage_id(ids[1])?];
-    owned.sort_unstable();
-    storage.sparse.find_plain_group(&owned)
+    let [a, b] = [storage.sparse.storage_id(ids[0])?, storage.sparse.storage_id(ids[1])?];
+    storage.sparse.find_plain_group(&[a.min(b), a.max(b)])
 }
 
 /// Returns what a plan of these members depends on.

@@ -1,5 +1,6 @@
 //! [`ChildOf`]: the relation of children to their parents.
 
+use super::relation::HasNames;
 use super::{OnDespawn, Relation, RelationKind, TreeRelation};
 
 /// The relation of children to their parents: a tree. Children are despawned with their parent.
@@ -21,7 +22,7 @@ pub enum ChildOf {}
 impl Relation for ChildOf {
     const KIND: RelationKind = RelationKind::Tree;
     const ON_DESPAWN: OnDespawn = OnDespawn::Despawn;
-    const HAS_NAMES: bool = true;
+    const HAS_NAMES: HasNames<Self> = HasNames::YES;
 }
 
 impl TreeRelation for ChildOf {}

@@ -1,7 +1,7 @@
 //! [`LinkOf`]: the hidden component of a relation.
 #![allow(unsafe_code)]
 
-use super::{OnDespawn, Relation, RelationKind};
+use super::Relation;
 use crate::component::Component;
 use crate::layout::{ColumnTracked, Linear};
 use crate::links::{Link, RelationInfo};
@@ -32,7 +32,7 @@ impl RelationInfo {
             kind: R::KIND,
             on_despawn: R::ON_DESPAWN,
             clones: R::CLONES,
-            has_names: R::HAS_NAMES && matches!((R::KIND, R::ON_DESPAWN), (RelationKind::Tree, OnDespawn::Despawn)),
+            has_names: R::HAS_NAMES.is_so,
         }
     }
 }

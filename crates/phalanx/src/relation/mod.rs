@@ -178,6 +178,8 @@ pub use listener::{Linked, Unlinked};
 pub use many_to_many::{ManyToMany, SourceOf, TargetOf};
 pub use named::Named;
 pub use related::Related;
+#[doc(hidden)]
+pub use relation::HasNames;
 pub use relation::{Relation, TreeRelation};
 pub use relation_filters::{HasRelation, IsLeaf, IsRoot, WithUp, WithoutUp};
 pub use relations::Relations;

@@ -120,6 +120,11 @@ unsafe impl QueryData for Named {
     }
 
     #[inline(always)]
+    fn settle(view: NamedView, table: u32) -> NamedView {
+        NamedView(Term::settle(view.0, table))
+    }
+
+    #[inline(always)]
     fn matches_row(state: &ComponentState, view: NamedView, row: VisitedRow) -> bool {
         Term::matches_row(state, view.0, row)
     }

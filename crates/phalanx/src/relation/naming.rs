@@ -23,7 +23,7 @@ fn name_error(error: StructuralError) -> NameError {
 
 impl Storage {
     /// Returns the name of an entity, if it is alive and has one.
-    fn name_of(&self, entity: Entity) -> Option<&Name> {
+    pub(crate) fn name_of(&self, entity: Entity) -> Option<&Name> {
         self.name_at(entity.index()).filter(|_| self.contains(entity))
     }
 

@@ -1,6 +1,8 @@
 //! [`Relation`]: a type of links between entities.
 
 use crate::links::{OnDespawn, RelationKind};
+use core::fmt;
+use core::marker::PhantomData;
 
 /// A type of links between entities.
 ///
@@ -39,7 +41,26 @@ pub trait Relation: Sized + Send + Sync + 'static {
 
     /// Whether sources of the same target have different names.
     #[doc(hidden)]
-    const HAS_NAMES: bool = false;
+    const HAS_NAMES: HasNames<Self> = HasNames::NO;
+}
+
+/// Whether sources of the same target have different names. No other crate can say so of its relations: the index of names follows one
+/// relation.
+#[doc(hidden)]
+pub struct HasNames<R> {
+    pub(super) is_so: bool,
+    relation: PhantomData<fn() -> R>,
+}
+
+impl<R> HasNames<R> {
+    pub(super) const NO: HasNames<R> = HasNames { is_so: false, relation: PhantomData };
+    pub(super) const YES: HasNames<R> = HasNames { is_so: true, relation: PhantomData };
+}
+
+impl<R> fmt::Debug for HasNames<R> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("HasNames").field(&self.is_so).finish()
+    }
 }
 
 /// A [relation](Relation) that is a tree: parents, children, depths.

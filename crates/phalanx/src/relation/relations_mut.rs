@@ -7,11 +7,10 @@ use crate::alloc::try_vec;
 use crate::bundle::Bundle;
 use crate::commands::CommandBuffer;
 use crate::error::{NoSuchEntity, RelationError, StructuralError, panic_change};
-use crate::journal::Event;
 use crate::links::{LinkStore, LinkView, NONE, RelationInfo, RelationKind};
 use crate::mutation::Position;
 use crate::query::ReadOnlyQueryData;
-use crate::signal::{ListenerId, connect_link};
+use crate::signal::ListenerId;
 use crate::world::World;
 use core::cmp::Ordering;
 use core::fmt;
@@ -21,7 +20,7 @@ use phalanx_store::{AllocError, Entity};
 /// The links of a relation in a world that is borrowed exclusively: [`World::relations_mut`].
 pub struct RelationsMut<'w, R> {
     pub(super) world: &'w mut World,
-    /// The storage id of the relation, if the world knows it.
+    /// The storage id of the relation, or `None` if it is not known, or the world does not know the relation.
     storage_id: Option<u32>,
     relation: PhantomData<fn() -> R>,
 }
@@ -46,6 +45,15 @@ impl<R: Relation> RelationsMut<'_, R> {
     #[inline(always)]
     fn register(&mut self) -> Result<u32, AllocError> {
         self.storage_id.map_or_else(|| self.register_new(), Ok)
+    }
+
+    /// Calls an operation that may dispatch events. Commands of listeners may leave another world here, with other storage ids.
+    #[inline(always)]
+    pub(super) fn dispatching<T>(&mut self, operation: impl FnOnce(&mut World) -> T) -> T {
+        if self.world.storage.journal.is_active() {
+            self.storage_id = None;
+        }
+        operation(self.world)
     }
 
     #[cold]
@@ -113,7 +121,7 @@ impl<R: Relation> RelationsMut<'_, R> {
             return Err(NoSuchEntity { entity }.into());
         }
         storage.try_link(relation, &RelationInfo::of::<R>(), source, target, position)?;
-        self.world.dispatch();
+        self.dispatching(World::dispatch);
         Ok(())
     }
 
@@ -135,12 +143,12 @@ impl<R: Relation> RelationsMut<'_, R> {
         }
         let slot = self.world.storage.sparse.links(Some(relation)).get(source.index()).target;
         let target = self.world.storage.slot(slot).filter(|_| slot != NONE);
-        if R::HAS_NAMES && self.world.storage.names.is_some() {
+        if R::HAS_NAMES.is_so && self.world.storage.names.is_some() {
             self.world.storage.claim_name(relation, source, NONE)?;
         }
         self.world.storage.reserve_entries(1)?;
         self.world.storage.unlink(relation, source);
-        self.world.dispatch();
+        self.dispatching(World::dispatch);
         Ok(target)
     }
 
@@ -207,11 +215,13 @@ impl<R: Relation> RelationsMut<'_, R> {
         }
         let storage = &mut self.world.storage;
         let reserved = storage.reserve_link(relation, storage.entities.next_index(), target.index())?;
-        self.world.spawn_then(bundle, 2, |storage, source| {
-            storage.link(reserved, relation, source, target.index(), None);
-            if R::HAS_NAMES {
-                storage.index_name(source.index());
-            }
+        self.dispatching(|world| {
+            world.spawn_then(bundle, 2, |storage, source| {
+                storage.link(reserved, relation, source, target.index(), None);
+                if R::HAS_NAMES.is_so {
+                    storage.index_name(source.index());
+                }
+            })
         })
     }
 
@@ -276,6 +286,8 @@ impl<R: Relation> RelationsMut<'_, R> {
 
     /// Calls a function whenever an entity is linked. See [the contract](crate::signal).
     ///
+    /// [`World::listen`] has more choices: listeners of one source, or that are called once.
+    ///
     /// ```
     /// use phalanx::World;
     /// use phalanx::relation::ChildOf;
@@ -294,24 +306,18 @@ impl<R: Relation> RelationsMut<'_, R> {
     /// ```
     pub fn on_link(
         &mut self,
-        mut listener: impl FnMut(Linked, &World, &mut CommandBuffer) + Send + Sync + 'static,
+        listener: impl FnMut(Linked, &World, &mut CommandBuffer) + Send + Sync + 'static,
     ) -> ListenerId {
-        let id = self.world.register_component::<LinkOf<R>>();
-        connect_link(self.world, Event::Linked, id, move |(source, target), world, commands| {
-            listener(Linked { source, target }, world, commands);
-        })
+        self.dispatching(|world| world.listen().on_link::<R>(listener))
     }
 
     /// Calls a function whenever an entity is unlinked, also because one of the two is despawned. See [the
     /// contract](crate::signal).
     pub fn on_unlink(
         &mut self,
-        mut listener: impl FnMut(Unlinked, &World, &mut CommandBuffer) + Send + Sync + 'static,
+        listener: impl FnMut(Unlinked, &World, &mut CommandBuffer) + Send + Sync + 'static,
     ) -> ListenerId {
-        let id = self.world.register_component::<LinkOf<R>>();
-        connect_link(self.world, Event::Unlinked, id, move |(source, target), world, commands| {
-            listener(Unlinked { source, target }, world, commands);
-        })
+        self.dispatching(|world| world.listen().on_unlink::<R>(listener))
     }
 }
 

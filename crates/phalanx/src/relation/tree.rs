@@ -72,7 +72,7 @@ impl<R: TreeRelation> RelationsMut<'_, R> {
     #[doc(alias = "instantiate")]
     pub fn clone_tree(&mut self, root: Entity) -> Result<Entity, StructuralError> {
         let entities = self.try_tree(root)?;
-        let map = clone_all(self.world, &entities, true)?;
+        let map = self.dispatching(|world| clone_all(world, &entities, true))?;
         map.get(root).ok_or_else(|| unreachable!("a cloned entity has a clone"))
     }
 
@@ -107,7 +107,7 @@ impl<R: TreeRelation> RelationsMut<'_, R> {
     pub fn transfer_tree(&mut self, root: Entity, other: &mut World) -> Result<TransferredTree, StructuralError> {
         let entities = self.try_tree(root)?;
         let (map, cut) = Transfer::new(self.world, other).entities(&entities)?;
-        self.world.dispatch_moves(other);
+        self.dispatching(|world| world.dispatch_moves(other));
         match map.get(root) {
             Some(root) => Ok(TransferredTree { root, map, cut }),
             None => unreachable!("an entity that was moved has become another"),

@@ -46,7 +46,7 @@ impl<'w> Descendants<'w> {
     #[doc(alias = "post_order")]
     pub fn leaves_first(self) -> LeavesFirst<'w> {
         let Descendants { storage, links, root, next } = self;
-        LeavesFirst { storage, links, root, next: if next == NONE { NONE } else { links.first_leaf(root) } }
+        LeavesFirst { storage, links, root, next: if next == NONE { NONE } else { links.first_leaf(root).0 } }
     }
 
     /// Returns the entities in another order: by their depth.
@@ -112,7 +112,7 @@ impl Iterator for LeavesFirst<'_> {
             return None;
         }
         let link = self.links.get(slot);
-        self.next = if link.next == NONE { link.target } else { self.links.first_leaf(link.next) };
+        self.next = if link.next == NONE { link.target } else { self.links.first_leaf(link.next).0 };
         self.storage.slot(slot)
     }
 }

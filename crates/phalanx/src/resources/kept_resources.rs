@@ -6,6 +6,7 @@ use crate::change_detection::{AtomicTicks, ComponentTicks, Tick};
 use crate::checksum::Sum;
 use crate::error::NoSuchResource;
 use crate::plain::{Plain, bytes_of, from_bytes};
+use crate::sort::sort_short_by_key;
 use core::any::{Any, TypeId};
 use core::fmt;
 use phalanx_store::AllocError;
@@ -121,8 +122,50 @@ impl KeptResources {
             }
             list.push((plain.fingerprint, bytes));
         }
-        list.sort_unstable_by_key(|(fingerprint, _)| *fingerprint);
+        sort_short_by_key(&mut list, |(fingerprint, _)| *fingerprint);
         Ok(list)
+    }
+
+    /// Calls a function with each resource: its name, its fingerprint, and the hash of its bytes if it is plain.
+    pub(crate) fn try_sums(
+        &self,
+        mut each: impl FnMut(&'static str, Option<(u64, u64)>) -> Result<(), AllocError>,
+    ) -> Result<(), AllocError> {
+        let mut bytes = Vec::new();
+        for kept in &self.list {
+            let Some(plain) = kept.plain else {
+                each(kept.resource.name, None)?;
+                continue;
+            };
+            let mut sum = Sum::default();
+            bytes.clear();
+            if let Some(value) = &kept.value {
+                (plain.write)(&**value, &mut bytes)?;
+                sum.add(&bytes);
+            }
+            each(kept.resource.name, Some((plain.fingerprint, sum.finish())))?;
+        }
+        Ok(())
+    }
+
+    /// Calls a function with each plain resource that differs in another state: its name, and its bytes in both.
+    pub(crate) fn for_each_difference(
+        &self,
+        other: &KeptResources,
+        mut each: impl FnMut(&'static str, [Option<Vec<u8>>; 2]),
+    ) {
+        let bytes = |kept: &KeptResource| {
+            let (plain, value) = (kept.plain?, kept.value.as_ref()?);
+            let mut bytes = Vec::new();
+            (plain.write)(&**value, &mut bytes).ok().map(|()| bytes)
+        };
+        for kept in self.list.iter().filter(|kept| kept.plain.is_some()) {
+            let found = other.list.iter().find(|other| other.resource.type_id == kept.resource.type_id);
+            let both = [bytes(kept), found.and_then(bytes)];
+            if both[0] != both[1] {
+                each(kept.resource.name, both);
+            }
+        }
     }
 
     /// Returns `true` if resources of this type were kept.

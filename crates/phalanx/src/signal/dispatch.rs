@@ -2,7 +2,7 @@
 #![allow(unsafe_code)]
 
 use super::listener::{EventArgs, disconnect_spent};
-use super::listeners::Listeners;
+use super::listeners::{ListenerRef, Listeners};
 use super::{Observers, apply_deferred};
 use crate::commands::CommandBuffer;
 use crate::journal::{Event, Journal, JournalEntry, PastRow, ValueCollectorState, ValuePtr};
@@ -53,8 +53,10 @@ impl DispatchOutcome {
     #[inline(never)]
     fn finish_called(self, world: &mut World) {
         self.resume();
-        disconnect_spent(world);
-        apply_deferred(world);
+        if !is_settled(world) {
+            disconnect_spent(world);
+            apply_deferred(world);
+        }
     }
 
     /// Finishes an operation like [`finish`](DispatchOutcome::finish), but returns the panic of a listener, or of a command
@@ -73,6 +75,13 @@ impl DispatchOutcome {
             resume_unwind(panic);
         }
     }
+}
+
+/// Returns `true` if there are listeners, and nothing is left to do after they were called.
+fn is_settled(world: &World) -> bool {
+    let observers =
+        world.observers.as_deref().is_some_and(|observers| observers.is_idle() && observers.has_listeners());
+    observers && world.storage.journal.recording.as_deref().is_some_and(|recording| recording.collectors.is_empty())
 }
 
 /// A dispatch under way: the listeners and the events, taken out of the world.
@@ -129,30 +138,10 @@ impl Dispatch {
         {
             return DispatchOutcome::Panicked(panic);
         }
-        let Dispatch { observers: Some(observers), entries, .. } = self else { return DispatchOutcome::Called };
-        let Observers { listeners, buffer, .. } = &mut **observers;
-        // A listener has only shared access, so a panic leaves the world consistent.
-        let outcome = catch_unwind(AssertUnwindSafe(|| {
-            let buffer = &mut *buffer;
-            let (mut at, mut first) = (0, 0);
-            while at < entries.len() {
-                if entries[at].starts {
-                    first = at;
-                }
-                let phase = entries[at].phase();
-                let more = entries[at + 1..].iter().take_while(|entry| !entry.starts && entry.phase() == phase).count();
-                listeners.call(world, entries, at..at + 1 + more, buffer);
-                at += 1 + more;
-                // After the last change of a row. Without observers, no entry is marked.
-                if entries[first].is_last && entries.get(at).is_none_or(|next| next.starts) {
-                    listeners.call_observers(world, entries, first, buffer);
-                }
-            }
-        }));
-        let Err(panic) = outcome else { return DispatchOutcome::Called };
-        // Drops user values. If one panics too, the world must still get its listeners back; the first panic is resumed.
-        let _ = catch_unwind(AssertUnwindSafe(|| buffer.clear()));
-        DispatchOutcome::Panicked(panic)
+        match self {
+            Dispatch { observers: Some(observers), entries, .. } => observers.call(world, entries),
+            _ => DispatchOutcome::Called,
+        }
     }
 
     /// Clones the displaced values that collectors keep. Goes on after a panic, and returns the first one.
@@ -181,47 +170,127 @@ impl Dispatch {
             recording.entries = entries;
             recording.collectors.values = values;
         }
-        if let Some(Observers { buffer, deferred, .. }) = given_back.as_deref_mut()
-            && !buffer.is_blank()
-        {
-            match deferred.is_blank() {
-                true => core::mem::swap(deferred, buffer),
-                false => deferred.append(buffer),
-            }
+        if let Some(observers) = given_back.as_deref_mut() {
+            observers.defer();
         }
         *observers = given_back;
     }
 }
 
+impl Observers {
+    /// Calls the listeners of all entries. If one panics, those after it are not called, and all recorded commands are dropped.
+    fn call(&mut self, world: &World, entries: &[JournalEntry]) -> DispatchOutcome {
+        let Observers { listeners, buffer, .. } = self;
+        // A listener has only shared access, so a panic leaves the world consistent.
+        let outcome = catch_unwind(AssertUnwindSafe(|| match entries {
+            [entry] if !entry.is_last => listeners.call(world, entries, 0..1, buffer),
+            _ => listeners.call_in_order(world, entries, buffer),
+        }));
+        let Err(panic) = outcome else { return DispatchOutcome::Called };
+        // Drops user values. If one panics too, the world must still get its listeners back; the first panic is resumed.
+        let _ = catch_unwind(AssertUnwindSafe(|| buffer.clear()));
+        DispatchOutcome::Panicked(panic)
+    }
+
+    /// Defers what listeners have recorded.
+    #[inline]
+    fn defer(&mut self) {
+        let Observers { buffer, deferred, .. } = self;
+        if !buffer.is_blank() {
+            match deferred.is_blank() {
+                true => core::mem::swap(deferred, buffer),
+                false => deferred.append(buffer),
+            }
+        }
+    }
+}
+
+/// Dispatches an event that no collector and no observer of queries needs, and that is dispatched at once: see
+/// [`Journal::is_direct`]. It need not be recorded.
+pub(crate) fn dispatch_direct(world: &mut World, entry: &JournalEntry) -> DispatchOutcome {
+    let Some(mut observers) = world.observers.take() else { return DispatchOutcome::Called };
+    world.storage.journal.is_dispatching = true;
+    let outcome = observers.call(world, core::slice::from_ref(entry));
+    world.storage.journal.is_dispatching = false;
+    observers.defer();
+    world.observers = Some(observers);
+    outcome
+}
+
+/// Returns the address of the value that an entry's row was given.
+#[inline]
+fn new_value(world: &World, entry: &JournalEntry) -> ValuePtr {
+    match (entry.event, entry.new) {
+        (Event::Added | Event::Set, ValuePtr::None) => {
+            world.storage.value_ptr(entry.slot, entry.id).unwrap_or(ValuePtr::None)
+        }
+        (_, new) => new,
+    }
+}
+
 impl Listeners {
+    /// Calls the listeners of all entries: change by change, and phase by phase.
+    fn call_in_order(&mut self, world: &World, entries: &[JournalEntry], commands: &mut CommandBuffer) {
+        let (mut at, mut first) = (0, 0);
+        while at < entries.len() {
+            if entries[at].starts {
+                first = at;
+            }
+            let phase = entries[at].phase();
+            let more = entries[at + 1..].iter().take_while(|entry| !entry.starts && entry.phase() == phase).count();
+            self.call(world, entries, at..at + 1 + more, commands);
+            at += 1 + more;
+            // After the last change of a row. Without observers, no entry is marked.
+            if entries[first].is_last && entries.get(at).is_none_or(|next| next.starts) {
+                self.call_observers(world, entries, first, commands);
+            }
+        }
+    }
+
     /// Calls the listeners of some entries, which are of one row and one phase, in the order of their connection.
     fn call(&mut self, world: &World, entries: &[JournalEntry], range: Range<usize>, commands: &mut CommandBuffer) {
+        if range.len() == 1 && !self.has_own() {
+            return self.call_all(world, entries, range.start, commands);
+        }
         let mut called = None;
         loop {
-            let next = match range.len() {
-                1 => self.next(&entries[range.start], range.start, called),
-                _ => range.clone().filter_map(|number| self.next(&entries[number], number, called)).min(),
-            };
+            let next = range.clone().filter_map(|number| self.next(&entries[number], number, called)).min();
             let Some((id, number, place)) = next else { return };
             called = Some((id, number));
             let entry = &entries[number];
             let Some(listener) = self.at(place).filter(|listener| listener.accepts(entry)) else { continue };
-            let new = match (entry.event, entry.new) {
-                (Event::Added | Event::Set, ValuePtr::None) => {
-                    world.storage.value_ptr(entry.slot, entry.id).unwrap_or(ValuePtr::None)
-                }
-                (_, new) => new,
-            };
-            let row = &entries[number - entry.before as usize..number];
-            let is_once = listener.is_once;
-            listener.is_spent = is_once;
-            if is_once {
+            let (new, row) = (new_value(world, entry), &entries[number - entry.before as usize..number]);
+            if listener.is_once {
                 // It stays spent if it panics.
+                listener.is_spent = true;
                 self.spent.push(id);
             }
             if let Some(listener) = self.at(place) {
                 (listener.call)(EventArgs { entry, new, row }, world, commands);
             }
+        }
+    }
+
+    /// Calls the listeners of an entry, given its number, where none is of certain entities.
+    fn call_all(&mut self, world: &World, entries: &[JournalEntry], number: usize, commands: &mut CommandBuffer) {
+        let entry = &entries[number];
+        // The list does not change while they are called.
+        let (list, listeners, spent) = self.parts(entry.event, entry.id);
+        if list.is_empty() {
+            return;
+        }
+        let (new, row) = (new_value(world, entry), &entries[number - entry.before as usize..number]);
+        for &ListenerRef { id, place } in list {
+            let Some(Some(listener)) = listeners.get_mut(place as usize) else { continue };
+            if !listener.accepts(entry) {
+                continue;
+            }
+            if listener.is_once {
+                // It stays spent if it panics.
+                listener.is_spent = true;
+                spent.push(id);
+            }
+            (listener.call)(EventArgs { entry, new, row }, world, commands);
         }
     }
 
@@ -249,5 +318,9 @@ impl World {
 #[cold]
 #[inline(never)]
 fn dispatch_recorded(world: &mut World) {
-    dispatch_catch!(world).finish(world);
+    let outcome = match world.storage.journal.take_single() {
+        Some(entry) => dispatch_direct(world, &entry),
+        None => dispatch_catch!(world),
+    };
+    outcome.finish(world);
 }

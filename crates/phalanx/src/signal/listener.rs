@@ -132,20 +132,6 @@ fn add(world: &mut World, listener: Listener) {
     observers.subscribe(recording);
 }
 
-/// Connects a listener of links, which is called with the source and the target.
-pub(crate) fn connect_link(
-    world: &mut World,
-    event: Event,
-    id: ComponentId,
-    mut listener: impl FnMut((Entity, Entity), &World, &mut CommandBuffer) + Send + Sync + 'static,
-) -> ListenerId {
-    connect(world, ListenerOptions::default(), vec![(event, id)], false, move |event, world, commands| {
-        if let Some(target) = event.entry.target {
-            listener((event.entry.entity, target), world, commands);
-        }
-    })
-}
-
 /// Removes listeners, and drops them when the world is consistent. Returns the number of those that the world had.
 fn disconnect_all(world: &mut World, ids: &[ListenerId]) -> usize {
     let Some(observers) = &mut world.observers else { return 0 };

@@ -60,7 +60,7 @@ impl World {
 impl<'w> ListenerBuilder<'w> {
     /// Calls the function with events of this entity only. Called again, it adds another entity.
     ///
-    /// Events of extra rows count for their entity. The listener stays when the entity is despawned, and is never called then;
+    /// Events of extra rows count for their entity, and [links](ListenerBuilder::on_link) for their source. The listener stays when the entity is despawned, and is never called then;
     /// [`World::disconnect_despawned`] removes such listeners. Other entities cost nothing: the listeners of an entity are
     /// found by a hash of the entity.
     ///
@@ -147,6 +147,8 @@ impl<'w> ListenerBuilder<'w> {
     }
 
     /// Connects a function that is called whenever a component is added to a row, like [`World::on_add`].
+    #[doc(alias = "on_construct")]
+    #[doc(alias = "on_insert")]
     pub fn on_add<C: Component>(
         self,
         mut listener: impl FnMut(Added<'_, C>, &World, &mut CommandBuffer) + Send + Sync + 'static,
@@ -163,6 +165,7 @@ impl<'w> ListenerBuilder<'w> {
     }
 
     /// Connects a function that is called whenever a component is replaced or patched, like [`World::on_set`].
+    #[doc(alias = "on_update")]
     pub fn on_set<C: Component>(
         self,
         mut listener: impl FnMut(Set<'_, C>, &World, &mut CommandBuffer) + Send + Sync + 'static,
@@ -235,6 +238,7 @@ impl<'w> ListenerBuilder<'w> {
     }
 
     /// Connects a function that is called whenever a component is removed from a row, like [`World::on_remove`].
+    #[doc(alias = "on_destroy")]
     pub fn on_remove<C: Component>(
         self,
         mut listener: impl FnMut(Removed<'_, C>, &World, &mut CommandBuffer) + Send + Sync + 'static,
@@ -262,6 +266,7 @@ impl<'w> ListenerBuilder<'w> {
     }
 
     /// Connects a function that is called whenever an entity is despawned, like [`World::on_despawn`].
+    #[doc(alias = "on_destroy")]
     pub fn on_despawn(
         self,
         mut listener: impl FnMut(Despawned<'_>, &World, &mut CommandBuffer) + Send + Sync + 'static,
@@ -273,11 +278,27 @@ impl<'w> ListenerBuilder<'w> {
         })
     }
 
+    /// Connects a function that is called with the source and the target of links, by the hidden component of their relation.
+    pub(crate) fn on_link_of<C: Component>(
+        self,
+        event: Event,
+        mut listener: impl FnMut((Entity, Entity), &World, &mut CommandBuffer) + Send + Sync + 'static,
+    ) -> ListenerId {
+        let ListenerBuilder { world, options } = self;
+        let id = world.register_component::<C>();
+        connect(world, options, vec![(event, id)], false, move |event, world, commands| {
+            if let Some(target) = event.entry.target {
+                listener((event.entry.entity, target), world, commands);
+            }
+        })
+    }
+
     /// Returns a builder for a listener of the components of a bundle: one function for several components.
     ///
     /// # Panics
     ///
     /// If allocation fails.
+    #[doc(alias = "with_components")]
     #[track_caller]
     pub fn components<B: Bundle>(self) -> ComponentListenerBuilder<'w> {
         ComponentListenerBuilder::new(self.world, self.options).components::<B>()
@@ -288,6 +309,8 @@ impl<'w> ListenerBuilder<'w> {
     /// # Panics
     ///
     /// Panics if the world has no component with one of the ids.
+    #[doc(alias = "with_component")]
+    #[doc(alias = "with_components")]
     #[track_caller]
     pub fn component_ids(self, ids: &[ComponentId]) -> ComponentListenerBuilder<'w> {
         ComponentListenerBuilder::new(self.world, self.options).component_ids(ids)

@@ -6,6 +6,7 @@ use crate::alloc::{try_reserve, try_reserve_at, try_reserve_map};
 use crate::component::ComponentId;
 use crate::journal::{Event, JournalEntry};
 use crate::seeded::NumberMap;
+use crate::sort::sort_short;
 use phalanx_store::{AllocError, Entity};
 
 /// The listeners of a world.
@@ -64,9 +65,9 @@ impl ListKind {
 
 /// A listener in a list.
 #[derive(Clone, Copy)]
-struct ListenerRef {
-    id: ListenerId,
-    place: u32,
+pub(super) struct ListenerRef {
+    pub(super) id: ListenerId,
+    pub(super) place: u32,
 }
 
 /// A listener of one entity, in the list of the entity.
@@ -136,6 +137,30 @@ impl Listeners {
         };
         let own = list.iter().find(is_next).map(|own| own.listener);
         found.into_iter().chain(own).min_by_key(|listener| listener.id)
+    }
+
+    /// Returns `true` if there are listeners of certain entities.
+    #[inline]
+    pub(super) fn has_own(&self) -> bool {
+        !self.by_entity.is_empty()
+    }
+
+    /// Returns the list of an event of a component for all entities, the listeners by place, and the list of those that were
+    /// called once.
+    #[inline]
+    pub(super) fn parts(
+        &mut self,
+        event: Event,
+        id: ComponentId,
+    ) -> (&[ListenerRef], &mut [Option<Listener>], &mut Vec<ListenerId>) {
+        let Listeners { spawned, despawned, by_component, places, spent, .. } = self;
+        let list: &[ListenerRef] = match ListKind::of(event) {
+            Some(ListKind::Spawned) => spawned,
+            Some(ListKind::Despawned) => despawned,
+            Some(ListKind::Component(at)) => by_component.get(id.index()).map_or(&[], |lists| &lists[at]),
+            None => &[],
+        };
+        (list, places, spent)
     }
 
     /// Returns the listener at a place.
@@ -320,7 +345,7 @@ impl Listeners {
         let observers = self.observers().filter(|observer| is_over(&observer.entities));
         let mut ids: Vec<_> =
             listeners.map(|listener| listener.id).chain(observers.map(|observer| observer.id)).collect();
-        ids.sort_unstable();
+        sort_short(&mut ids);
         ids
     }
 }

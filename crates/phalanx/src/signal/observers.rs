@@ -52,6 +52,16 @@ impl Observers {
         !(self.deferred.is_blank() && self.running.is_blank())
     }
 
+    /// Returns `true` if no commands are to be applied, and no listener is to be removed.
+    pub(crate) fn is_idle(&self) -> bool {
+        self.listeners.spent.is_empty() && !self.has_deferred()
+    }
+
+    /// Returns `true` if there are listeners.
+    pub(super) fn has_listeners(&self) -> bool {
+        !self.listeners.is_empty()
+    }
+
     /// Returns `true` if there are no listeners, deferred commands or errors.
     pub(super) fn is_unused(&self) -> bool {
         self.listeners.is_empty() && !self.has_deferred() && self.errors.is_empty()

@@ -13,11 +13,11 @@ use super::declared_count::trusted_capacity;
 use super::error::{CodecError, INVALID, LoadError, NotDecoded, Problem};
 use super::format::PIECE;
 use super::reader::Reader;
-use super::runs::Runs;
 use crate::alloc::try_reserve;
 use crate::change_detection::{AtomicTicks, RunTicks, Tick};
 use crate::component::{Component, ComponentInfo};
 use crate::layout::{Layout, PlainLayout, Track};
+use crate::runs::Runs;
 use crate::storage::table::ALIGNED_FOR_ALL;
 use core::marker::PhantomData;
 use core::mem::MaybeUninit;
@@ -332,9 +332,11 @@ fn fill(mut target: &mut [MaybeUninit<u8>], input: &mut Reader<'_>) -> Result<()
         let (part, rest) = target.split_at_mut(frame.min(target.len()));
         let (now, mut sum) = (part.len(), input.open());
         for piece in part.chunks_mut(PIECE) {
-            piece.fill(MaybeUninit::new(0));
-            // SAFETY: all bytes were set just now. A reader sees bytes that are initialised.
-            input.piece(&mut sum, unsafe { piece.assume_init_mut() })?;
+            if !input.copy_piece(&mut sum, piece)? {
+                piece.fill(MaybeUninit::new(0));
+                // SAFETY: all bytes were set just now. A reader sees bytes that are initialised.
+                input.piece(&mut sum, unsafe { piece.assume_init_mut() })?;
+            }
         }
         input.keep(&mut sum, frame - now)?;
         input.close(sum)?;

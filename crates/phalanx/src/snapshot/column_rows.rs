@@ -7,10 +7,10 @@
 #![allow(unsafe_code)]
 
 use super::column::value_lanes;
-use super::runs::Runs;
 use crate::change_detection::{AtomicTicks, RunTicks, Track, ticks_at};
 use crate::component::{Component, ComponentId, ComponentInfo, Components, DropFn};
 use crate::layout::{Layout, PlainLayout};
+use crate::runs::Runs;
 use crate::sparse::{SparseStorage, Store};
 use crate::storage::Storage;
 use crate::storage::table::ALIGNED_FOR_ALL;

@@ -220,6 +220,7 @@ impl Registry {
                 };
                 done.map_err(|_| serde::de::Error::custom("allocation failed"))
             }),
+            insert: None,
         });
         Ok(RegisteredDynamic { entry })
     }

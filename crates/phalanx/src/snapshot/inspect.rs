@@ -2,7 +2,7 @@
 
 use super::error::{LoadError, Problem};
 use super::format::{COMPONENTS, END, GROUPS, OPTIONAL, RESOURCE, ROWS, SLOTS, SPARSE, TABLE, TICKS};
-use super::reader::Reader;
+use super::reader::{Reader, Source};
 use super::saver::{HOLE, try_push};
 use crate::alloc::try_reserve;
 use std::io::Read;
@@ -77,7 +77,7 @@ pub struct Inspection {
 ///
 /// Returns a [`LoadError`] if the input is not a snapshot, is damaged, cannot be read, or if allocation fails.
 pub fn inspect(mut reader: impl Read) -> Result<Inspection, LoadError> {
-    let mut input = Reader::new(&mut reader)?;
+    let mut input = Reader::new(Source::Reader(&mut reader))?;
     let mut found = Inspection::default();
     loop {
         let so_far = input.chain();

@@ -3,6 +3,7 @@
 use super::error::{LoadError, Problem};
 use super::format::END;
 use super::loader;
+use super::reader::Source;
 use super::registry::Registry;
 use crate::error::StructuralError;
 use crate::journal::Journal;
@@ -29,7 +30,36 @@ impl Registry {
     #[doc(alias = "restore")]
     #[doc(alias = "snapshot_loader")]
     pub fn load(&self, mut reader: impl Read) -> Result<World, LoadError> {
-        loader::load(self, &mut reader)
+        loader::load(self, Source::Reader(&mut reader))
+    }
+
+    /// Reads a world from the bytes of a snapshot, like [`load`](Registry::load).
+    ///
+    /// Bytes in memory are neither buffered nor copied to initialised memory first, so this takes less time.
+    ///
+    /// ```
+    /// use phalanx::snapshot::Registry;
+    /// use phalanx::{Component, World};
+    ///
+    /// #[derive(Component, Clone, Copy)]
+    /// #[component(plain)]
+    /// struct Mass(f32);
+    ///
+    /// let mut registry = Registry::new();
+    /// registry.plain::<Mass>("mass")?;
+    /// let (mut world, mut bytes) = (World::new(), Vec::new());
+    /// let stone = world.spawn(Mass(2.5));
+    /// registry.save(&world, &mut bytes)?;
+    /// let loaded = registry.load_bytes(&bytes)?;
+    /// assert_eq!(loaded.get::<Mass>(stone)?.0, 2.5);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// Returns the errors of [`load`](Registry::load).
+    pub fn load_bytes(&self, bytes: &[u8]) -> Result<World, LoadError> {
+        loader::load(self, Source::Bytes(bytes))
     }
 
     /// Reads a world from a file.

@@ -3,17 +3,16 @@
 
 use super::error::{LoadError, Name, NotDecoded, Problem};
 use super::format::{COMPONENTS, END, GROUPS, OPTIONAL, RESOURCE, ROWS, SLOTS, SPARSE, TABLE, TICKS};
-use super::reader::Reader;
+use super::reader::{Reader, Source};
 use super::registry::{Entry, Registry};
-use super::runs::Runs;
 use super::saver::{HOLE, kind_number, removal_number};
 use super::{restore, ticks};
 use crate::alloc::try_reserve;
 use crate::component::{ComponentId, Components};
+use crate::runs::Runs;
 use crate::signature::Signature;
 use crate::sparse::{Removal, max_group_steps};
 use crate::world::World;
-use std::io::Read;
 
 /// A component of the snapshot: its id in the world, and its registration.
 #[derive(Clone, Copy)]
@@ -32,8 +31,8 @@ struct Loader<'a, 'r> {
 }
 
 /// Reads a world from a snapshot.
-pub(super) fn load(registry: &Registry, reader: &mut dyn Read) -> Result<World, LoadError> {
-    let input = Reader::new(reader)?;
+pub(super) fn load(registry: &Registry, source: Source<'_>) -> Result<World, LoadError> {
+    let input = Reader::new(source)?;
     let world = input.check(Components::try_new(&crate::rows::LANES).and_then(World::try_with))?;
     let mut loading = Loader { registry, input, world, components: Vec::new() };
     loading.run()?;

@@ -37,11 +37,13 @@
 //!
 //! A failed allocation is an error, and the world is unchanged, in [`save`](Registry::save),
 //! [`save_part`](Registry::save_part), [`checksum`](Registry::checksum), [`load`](Registry::load),
-//! [`merge`](Registry::merge), [`inspect`] and [`diff`]. This does not cover code outside this library:
+//! [`merge`](Registry::merge), [`insert_value`](Registry::insert_value), [`inspect`], [`diff`] and [`diff_all`]. This does not cover code outside this library:
 //!
 //! - the codec or `Deserialize` of a value (that of `Vec` and `String` aborts), the writer and the reader;
 //! - file names and file buffers in [`save_to`](Registry::save_to) and [`load_from`](Registry::load_from);
-//! - serde formats in [`serialize`](Registry::serialize) and [`deserialize`](Registry::deserialize).
+//! - the texts of fields in [`diff_all`];
+//! - serde formats in [`serialize`](Registry::serialize), [`deserialize`](Registry::deserialize) and
+//!   [`insert_value`](Registry::insert_value), and the boxes in which large values are read there.
 
 mod bounded;
 mod budget;
@@ -55,6 +57,7 @@ mod declared_count;
 mod diff;
 mod dynamic;
 mod error;
+mod field_difference;
 mod format;
 mod inspect;
 mod load;
@@ -65,10 +68,10 @@ mod readable;
 mod reader;
 mod registry;
 mod restore;
-mod runs;
 mod save;
 mod saver;
 mod ticks;
+mod value;
 mod world_seed;
 mod writer;
 
@@ -78,13 +81,15 @@ pub use crate::layout::{PlainLayout, PlainShape};
 pub use budget::Budget;
 pub use codec::{Codec, Serde};
 pub use continuous_loader::{ContinuousLoader, LoadSummary};
-pub use diff::{Difference, diff};
+pub use diff::{Difference, diff, diff_all};
 pub use dynamic::{RawCodec, RegisteredDynamic};
 pub use error::{CodecError, LONGEST_NAME, LoadError, Name, Problem, RegistryError, SaveError};
+pub use field_difference::{Differences, FieldDifference, FoundDifference};
 pub use inspect::{ComponentSummary, Inspection, TableSummary, inspect};
 pub use part::Part;
 pub use registry::{Registered, RegisteredResource, Registry};
 pub use save::Report;
+pub use value::{ReadableValue, ValueError};
 pub use world_seed::WorldSeed;
 
 /// Returns `true` if the bit at `index` is set.

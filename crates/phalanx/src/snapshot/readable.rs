@@ -26,9 +26,12 @@ use super::registry::{Entry, Registered, RegisteredResource, Registry, ResourceE
 use super::saver::{SavedRows, SavedTable, Saver};
 use super::world_seed::WorldSeed;
 use crate::component::Component;
+use crate::error::{NameError, StructuralError};
+use crate::names::Name;
 use crate::sparse::SparseStorage;
 use crate::world::World;
 use core::any::Any;
+use phalanx_store::Entity;
 use serde::de::{DeserializeOwned, DeserializeSeed};
 use serde::ser::{Error as _, SerializeSeq, SerializeStruct};
 use serde::{Deserializer, Serialize, Serializer};
@@ -43,10 +46,22 @@ type Parse = dyn Fn(&mut ColumnBuilder<'_>, &mut dyn erased_serde::Deserializer<
     + Send
     + Sync;
 
+type Insert =
+    dyn Fn(&mut World, Entity, &mut dyn erased_serde::Deserializer<'_>) -> Result<(), NotInserted> + Send + Sync;
+
 /// Serializes and deserializes the values of a component.
 pub(super) struct Readable {
     pub(super) show: Box<Show>,
     pub(super) parse: Box<Parse>,
+    /// Inserts a value into an entity, if that is possible.
+    pub(super) insert: Option<Box<Insert>>,
+}
+
+/// Why a value was not inserted.
+pub(super) enum NotInserted {
+    Invalid(erased_serde::Error),
+    Refused(StructuralError),
+    Name(NameError),
 }
 
 impl Readable {
@@ -55,6 +70,7 @@ impl Readable {
         Readable {
             show: Box::new(|source, see| source.values().for_each(|_| see(&()))),
             parse: Box::new(|_, deserializer| erased_serde::deserialize::<()>(deserializer)),
+            insert: None,
         }
     }
 }
@@ -79,15 +95,45 @@ impl<C: Component> Registered<'_, C> {
                 let value: C = erased_serde::deserialize(deserializer)?;
                 builder.of_type::<C>().push(value).map_err(serde::de::Error::custom)
             }),
+            insert: insert_by(|deserializer| erased_serde::deserialize::<C>(deserializer)),
         });
         self
     }
 
     /// Gives a tag a readable form: a unit for each value.
-    pub(super) fn readable_tag(self) -> Self {
-        self.entry.readable = Some(Readable::unit());
+    pub(super) fn readable_tag(self, make: impl Fn() -> C + Send + Sync + 'static) -> Self {
+        let insert = insert_by(move |deserializer| {
+            erased_serde::deserialize::<()>(deserializer)?;
+            Ok(make())
+        });
+        self.entry.readable = Some(Readable { insert, ..Readable::unit() });
         self
     }
+}
+
+/// Returns the function that inserts what another one reads. Rows get hidden components by operations of their own.
+fn insert_by<C: Component>(
+    read: impl Fn(&mut dyn erased_serde::Deserializer<'_>) -> Result<C, erased_serde::Error> + Send + Sync + 'static,
+) -> Option<Box<Insert>> {
+    if C::HIDDEN {
+        return None;
+    }
+    Some(Box::new(move |world, entity, deserializer| {
+        let value = read(deserializer).map_err(NotInserted::Invalid)?;
+        world.try_insert(entity, value).map_err(NotInserted::Refused)
+    }))
+}
+
+/// Gives an entity a name, which is read.
+pub(super) fn insert_name(
+    world: &mut World,
+    entity: Entity,
+    deserializer: &mut dyn erased_serde::Deserializer<'_>,
+) -> Result<(), NotInserted> {
+    let name: Name = erased_serde::deserialize(deserializer).map_err(NotInserted::Invalid)?;
+    let named =
+        world.entity_mut(entity).map_err(NameError::NoSuchEntity).and_then(|mut it| it.set_name(&name).map(drop));
+    named.map_err(NotInserted::Name)
 }
 
 impl<R: Send + Sync + 'static> RegisteredResource<'_, R> {

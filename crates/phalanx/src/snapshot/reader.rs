@@ -1,19 +1,29 @@
 //! [`Reader`]: reads the sections of a snapshot.
 //!
-//! It returns only bytes whose checksum was verified, and buffers one frame at most.
+//! It returns only bytes whose checksum was verified, and buffers one frame at most. Of bytes in memory it buffers none.
 
 use super::budget::Budget;
 use super::error::{LoadError, Problem};
 use super::format::{FRAME, MAGIC, PIECE, VERSION, mix_section};
 use crate::alloc::try_reserve;
 use crate::checksum::{Sum, checksum};
+use core::mem::MaybeUninit;
 use std::io::{self, Read};
+
+/// What a snapshot is read from.
+pub(super) enum Source<'r> {
+    Reader(&'r mut dyn Read),
+    /// The bytes that were not read yet. They are not buffered.
+    Bytes(&'r [u8]),
+}
 
 /// Reads sections.
 pub(super) struct Reader<'r> {
-    reader: &'r mut dyn Read,
+    source: Source<'r>,
     /// The last frame that was buffered, followed by remains of earlier ones.
     buffer: Vec<u8>,
+    /// The last frame that was kept, of [bytes](Source::Bytes).
+    frame: &'r [u8],
     /// The length of the buffered frame.
     filled: usize,
     /// The number of buffered bytes that were consumed.
@@ -32,11 +42,11 @@ pub(super) struct Reader<'r> {
 }
 
 impl<'r> Reader<'r> {
-    pub(super) fn new(reader: &'r mut dyn Read) -> Result<Reader<'r>, LoadError> {
-        let buffer = Vec::new();
+    pub(super) fn new(source: Source<'r>) -> Result<Reader<'r>, LoadError> {
         let mut this = Reader {
-            reader,
-            buffer,
+            source,
+            buffer: Vec::new(),
+            frame: &[],
             filled: 0,
             taken: 0,
             ended: true,
@@ -92,7 +102,11 @@ impl<'r> Reader<'r> {
     }
 
     fn raw(&mut self, bytes: &mut [u8]) -> Result<(), LoadError> {
-        match self.reader.read_exact(bytes) {
+        let read = match &mut self.source {
+            Source::Reader(reader) => reader.read_exact(bytes),
+            Source::Bytes(source) => source.read_exact(bytes),
+        };
+        match read {
             Ok(()) => {
                 self.read += bytes.len() as u64;
                 Ok(())
@@ -164,6 +178,18 @@ impl<'r> Reader<'r> {
         Ok(())
     }
 
+    /// Reads the next piece of a frame into uninitialised memory, if the source is bytes. Otherwise returns `false`.
+    pub(super) fn copy_piece(&mut self, sum: &mut Sum, bytes: &mut [MaybeUninit<u8>]) -> Result<bool, LoadError> {
+        let Source::Bytes(source) = &mut self.source else { return Ok(false) };
+        let Some((now, rest)) = source.split_at_checked(bytes.len()) else {
+            return Err(self.error(Problem::Truncated));
+        };
+        *source = rest;
+        self.read += now.len() as u64;
+        sum.update(bytes.write_copy_of_slice(now));
+        Ok(true)
+    }
+
     /// Verifies the checksum of a frame that was just read.
     pub(super) fn close(&mut self, sum: Sum) -> Result<(), LoadError> {
         self.section += sum.len();
@@ -177,7 +203,8 @@ impl<'r> Reader<'r> {
 
     /// Returns the buffered bytes that were not consumed.
     pub(super) fn buffered(&self) -> &[u8] {
-        &self.buffer[self.taken..self.filled]
+        let frame = if let Source::Bytes(_) = self.source { self.frame } else { &self.buffer };
+        &frame[self.taken..self.filled]
     }
 
     /// Consumes buffered bytes.
@@ -195,6 +222,19 @@ impl<'r> Reader<'r> {
 
     /// Reads the rest of a frame into the buffer, which was consumed.
     pub(super) fn keep(&mut self, sum: &mut Sum, len: usize) -> Result<(), LoadError> {
+        if let Source::Bytes(source) = &mut self.source {
+            (self.filled, self.taken) = (0, 0);
+            let Some((frame, rest)) = source.split_at_checked(len) else {
+                // The position is the same as that of a reader, which reads in pieces.
+                self.read += (source.len() / PIECE * PIECE) as u64;
+                return Err(self.error(Problem::Truncated));
+            };
+            *source = rest;
+            self.read += len as u64;
+            sum.update(frame);
+            (self.frame, self.filled) = (frame, len);
+            return Ok(());
+        }
         let mut buffer = core::mem::take(&mut self.buffer);
         (self.filled, self.taken) = (0, 0);
         if buffer.len() < len {
@@ -218,10 +258,10 @@ impl<'r> Reader<'r> {
     /// Fills `bytes` from the section.
     pub(super) fn take(&mut self, mut bytes: &mut [u8]) -> Result<(), LoadError> {
         while !bytes.is_empty() {
-            let left = self.filled - self.taken;
-            if left > 0 {
-                let (now, rest) = bytes.split_at_mut(left.min(bytes.len()));
-                now.copy_from_slice(&self.buffer[self.taken..self.taken + now.len()]);
+            let left = self.buffered();
+            if !left.is_empty() {
+                let (now, rest) = bytes.split_at_mut(left.len().min(bytes.len()));
+                now.copy_from_slice(&left[..now.len()]);
                 self.taken += now.len();
                 bytes = rest;
             } else {
@@ -320,7 +360,11 @@ impl<'r> Reader<'r> {
     pub(super) fn end(&mut self) -> Result<(), LoadError> {
         let mut byte = [0];
         loop {
-            return match self.reader.read(&mut byte) {
+            let read = match &mut self.source {
+                Source::Reader(reader) => reader.read(&mut byte),
+                Source::Bytes(source) => source.read(&mut byte),
+            };
+            return match read {
                 Ok(0) => Ok(()),
                 Ok(_) => Err(self.error(Problem::Trailing)),
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,

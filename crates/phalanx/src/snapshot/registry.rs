@@ -19,6 +19,7 @@ use core::marker::PhantomData;
 use phalanx_store::AllocError;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use std::sync::Arc;
 
 /// The schema of a column, which must be equal when it is saved and loaded.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -313,7 +314,10 @@ impl Registry {
     ///
     /// Returns the errors of [`plain`](Registry::plain).
     pub fn names(&mut self, name: &'static str) -> Result<(), RegistryError> {
-        self.plain::<NameOf>(name)?.readable();
+        let registered = self.plain::<NameOf>(name)?.readable();
+        if let Some(readable) = &mut registered.entry.readable {
+            readable.insert = Some(Box::new(super::readable::insert_name));
+        }
         Ok(())
     }
 
@@ -355,8 +359,10 @@ impl Registry {
         make: impl Fn() -> C + Send + Sync + 'static,
     ) -> Result<Registered<'_, C>, RegistryError> {
         const { assert!(size_of::<C>() == 0, "a tag is a component without data") };
-        let entry = self.add::<C>(name, Schema::of::<C>(), Box::new(Tag(make, PhantomData)))?;
-        Ok(entry.readable_tag())
+        let (make, other) = (Arc::new(make), PhantomData);
+        let shared = Arc::clone(&make);
+        let entry = self.add::<C>(name, Schema::of::<C>(), Box::new(Tag(move || shared(), other)))?;
+        Ok(entry.readable_tag(move || make()))
     }
 
     fn add<C: Component>(

@@ -8,12 +8,12 @@
 
 use super::column_builder::ColumnBuilder;
 use super::error::Problem;
-use super::runs::Runs;
 use super::saver::HOLE;
 use crate::alloc::try_vec;
 use crate::component::{ComponentId, ComponentInfo};
 use crate::group::GroupError;
 use crate::rows::{Label, Link, NONE, Role};
+use crate::runs::Runs;
 use crate::signature::Signature;
 use crate::sparse::{GroupDesc, Removal, Store};
 use crate::storage::{Location, Storage};
@@ -234,16 +234,35 @@ pub(super) fn sparse_builder<'a>(
 /// Each key has a value at its position. The caller gives the values up, unless this fails.
 pub(super) unsafe fn fill_pool(storage: &mut Storage, number: u32, keys: &[u32]) -> Result<(), Problem> {
     let entities = &storage.entities;
-    let key = |&key: &u32| if key == HOLE { Ok(None) } else { live_slot(entities, key).map(Some) };
-    // `HOLE` plus one is zero.
-    let slots = keys.iter().fold(0, |most: u32, key| most.max(key.wrapping_add(1)));
-    if slots as usize > entities.slot_count() {
-        return keys.iter().try_for_each(|slot| key(slot).map(drop));
+    // All slots are found alive first: a result for each would be large. `HOLE` plus one is zero.
+    let mut slots = 0;
+    for &slot in keys {
+        slots = slots.max(slot.wrapping_add(1));
+        if slot != HOLE && occupant(entities, slot).is_none() {
+            return slot_is(slot, "has a value and is not alive");
+        }
     }
-    let twice = |slot: Entity| Problem::Slot { slot: slot.index(), what: "is in a pool twice" };
+    let has_extra_rows = entities.row_count() > 0;
+    let keys = keys.iter().map(|slot| Ok::<_, NotFilled>(occupant(entities, *slot)));
     // SAFETY: each key has a value at its position, by the caller's contract. The slots are alive, and there are no groups
     // yet.
-    unsafe { storage.sparse.try_fill_sparse_set(number, slots, keys.iter().map(key), twice) }
+    let filled = unsafe { storage.sparse.try_fill_sparse_set(number, slots, has_extra_rows, keys, NotFilled::Twice) };
+    filled.map_err(|error| match error {
+        NotFilled::Alloc(error) => error.into(),
+        NotFilled::Twice(slot) => Problem::Slot { slot: slot.index(), what: "is in a pool twice" },
+    })
+}
+
+/// Why a sparse set was not filled.
+enum NotFilled {
+    Alloc(AllocError),
+    Twice(Entity),
+}
+
+impl From<AllocError> for NotFilled {
+    fn from(error: AllocError) -> NotFilled {
+        NotFilled::Alloc(error)
+    }
 }
 
 /// Sets the presence bits of a linear storage, all of whose values are in place. `rows` of the slots are extra rows.
@@ -281,19 +300,7 @@ pub(super) fn create_group(
     [owned, required, excluded]: [Vec<u32>; 3],
     members: &[u32],
 ) -> Result<(), Problem> {
-    let ascending = |list: &[u32]| list.windows(2).all(|pair| pair[0] < pair[1]);
-    if [&owned, &required, &excluded].into_iter().any(|list| !ascending(list)) {
-        return Err(Problem::Invalid("a group whose components are not in their order"));
-    }
-    if required.is_empty() || owned.iter().any(|number| !required.contains(number)) {
-        return Err(Problem::Invalid("a group that requires nothing, or not what it owns"));
-    }
-    if excluded.iter().any(|number| required.contains(number)) {
-        return Err(Problem::Invalid("a group that excludes what it requires"));
-    }
-    if owned.iter().any(|number| matches!(storage.sparse.get(*number).store, Store::Linear(_))) {
-        return Err(Problem::Invalid("a group that owns a linear store"));
-    }
+    storage.sparse.check_group([&owned, &required, &excluded]).map_err(Problem::Invalid)?;
     let what = GroupDesc { name: "a group of a snapshot", owned, required, excluded };
     if storage.sparse.find_group(&what).is_some() {
         return Err(Problem::Invalid("a group that there is already"));

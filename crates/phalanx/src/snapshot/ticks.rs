@@ -10,12 +10,12 @@ use super::error::{LoadError, SaveError};
 use super::format::TICKS;
 use super::loader::Loaded;
 use super::reader::Reader;
-use super::runs::Runs;
 use super::saver::{SavedTable, Saver};
 use super::writer::Writer;
 use crate::alloc::try_vec;
 use crate::change_detection::{ComponentTicks, RunTicks, Tick, Track, column_tick};
 use crate::component::ComponentId;
+use crate::runs::Runs;
 use crate::sparse::Store;
 use crate::world::World;
 

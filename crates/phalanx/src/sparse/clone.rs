@@ -5,17 +5,35 @@ use super::linear_storage::rows_for;
 use super::{LinearStorage, SparseSet, SparseStorages, Store, Values};
 use crate::alloc::{try_clone_slice, try_vec};
 use crate::component::{Cloning, Components};
+use crate::runs::Runs;
+use crate::sort::sort_short_by_key;
+use core::iter::once;
+use core::ops::Range;
 use phalanx_store::AllocError;
 use phalanx_store::raw::{Dense, DropGuard, Words};
 
 /// Clones the values in some rows to the same rows of other values. If a clone panics, those that were made are
 /// dropped.
 ///
+/// `runs` cover the rows. Values that are copied as bytes are copied run by run, with what lies between them.
+///
 /// # Safety
 ///
 /// - The rows are initialised in `from`, and differ. They are below the capacity of `to`, and not in use there.
+/// - Rows of `runs` that are not among `rows` are below the capacity of both, and hold no values in `to`.
 /// - Both are of the same component, which is cloned in this way.
-unsafe fn clone_rows(from: &Values, to: &Values, cloning: Cloning, rows: impl Iterator<Item = u32> + Clone) {
+unsafe fn clone_rows(
+    from: &Values,
+    to: &Values,
+    cloning: Cloning,
+    rows: impl Iterator<Item = u32> + Clone,
+    runs: impl Iterator<Item = Range<u32>>,
+) {
+    to.copy_column_tick(from);
+    if let Cloning::Bytes = cloning {
+        // SAFETY: all rows of a run are below the capacity of both, by the caller's contract.
+        return runs.for_each(|run| unsafe { to.copy_rows(run, from) });
+    }
     let mut made = DropGuard::new((rows.clone(), 0), |(rows, made)| {
         // SAFETY: the first `made` rows were cloned, and have no owner yet.
         rows.by_ref().take(*made).for_each(|row| unsafe { to.drop_value(row) });
@@ -68,9 +86,9 @@ impl SparseSet {
         // SAFETY: no row is in use. Those that are not holes are cloned next; if that panics, `Dense` drops no rows.
         let dense: Dense<_, Values> = unsafe { self.dense.try_clone_over(values)? };
         let rows = (0..positions).filter(|at| self.dense.key_at(*at).is_some());
-        // SAFETY: the positions that are not holes are initialised here, and not in use in the clone, which has
-        // capacity.
-        unsafe { clone_rows(self.values(), dense.rows(), cloning, rows) };
+        // SAFETY: the positions that are not holes are initialised here, and not in use in the clone. Both have capacity for
+        // all positions.
+        unsafe { clone_rows(self.values(), dense.rows(), cloning, rows, once(0..positions)) };
         Ok(SparseSet { dense, removal: self.removal, extra_rows: self.extra_rows })
     }
 }
@@ -84,7 +102,7 @@ impl LinearStorage {
         // SAFETY: nothing is in use in the clone, which has capacity for all slots below the last word. The slots with a bit
         // are initialised here.
         unsafe {
-            clone_rows(self.values(), &values, cloning, self.iter());
+            clone_rows(self.values(), &values, cloning, self.iter(), Runs::Bits(words).iter());
             Ok(LinearStorage::from_parts(values, bits, self.extra_rows))
         }
     }
@@ -124,7 +142,7 @@ impl SparseStorages {
             copy.storages.push(storage.try_clone()?);
         }
         // Values are cloned in canonical order, and storages keep their ids.
-        copy.storages.sort_unstable_by_key(|storage| self.storage_id(storage.id));
+        sort_short_by_key(&mut copy.storages, |storage| self.storage_id(storage.id));
         copy.groups = self.groups.try_clone()?;
         copy.clock = self.clock.copy(0);
         Ok(copy)

@@ -4,6 +4,7 @@
 use super::{SparseStorage, SparseStorages, Store};
 use crate::alloc::try_reserve;
 use crate::bundle::SparsePtr;
+use crate::sort::sort_short_by_key;
 use phalanx_store::AllocError;
 use phalanx_store::raw::{DropGuard, drop_all};
 
@@ -42,7 +43,7 @@ impl SparseStorages {
     pub(super) fn sort_displaced(&mut self, first: usize) {
         if self.displaced_values.len() - first > 1 {
             let storages = &self.storages;
-            self.displaced_values[first..].sort_unstable_by_key(|value| storages[value.storage_id as usize].rank);
+            sort_short_by_key(&mut self.displaced_values[first..], |value| storages[value.storage_id as usize].rank);
         }
     }
 

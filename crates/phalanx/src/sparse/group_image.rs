@@ -4,7 +4,8 @@
 use super::groups::Groups;
 use super::{GroupData, GroupDesc, GroupError, SparseStorages, Store};
 use crate::alloc::{try_clone_slice, try_vec};
-use crate::component::Components;
+use crate::checksum::Sum;
+use crate::component::{ComponentId, Components};
 use phalanx_store::{AllocError, Entity};
 
 /// The groups of a world with their members, and by storage the groups that require and that exclude it.
@@ -99,6 +100,24 @@ impl SparseStorages {
         self.groups.is_same(&image.groups)
     }
 
+    /// Returns a checksum of the groups and their members. `fingerprint` identifies a component in other worlds.
+    pub(crate) fn group_sum(&self, fingerprint: impl Fn(ComponentId) -> u64) -> u64 {
+        self.groups.iter().fold(0, |total, (_, group)| {
+            let GroupDesc { owned, required, excluded, .. } = &group.desc;
+            let mut sum = Sum::default();
+            for list in [owned, required, excluded] {
+                // The order of storages depends on that of their registration.
+                let ids = list.iter().map(|storage| fingerprint(self.get(*storage).id));
+                sum.number(ids.fold(0, |sum, id| sum.wrapping_add(id.rotate_left(7).wrapping_mul(id | 1))));
+            }
+            sum.number(u64::from(group.len));
+            for member in group.list.keys().unwrap_or(&[]) {
+                sum.number(member.to_bits());
+            }
+            sum.finish().wrapping_add(total)
+        })
+    }
+
     /// Returns an image of the groups.
     ///
     /// # Errors
@@ -112,17 +131,61 @@ impl SparseStorages {
         Ok(GroupImage { groups: self.groups.try_clone()?, links })
     }
 
-    /// Replaces the groups by those of an image.
+    /// Replaces the groups by those of an image. Storages that were added since belong to no group.
     ///
     /// # Safety
     ///
     /// The values are those that the storages had when the image was made.
     pub(crate) unsafe fn restore_groups(&mut self, image: GroupImage) {
-        for (storage, [required_by, excluded_by]) in self.storages.iter_mut().zip(image.links) {
+        let links = image.links.into_iter().chain(core::iter::repeat_with(Default::default));
+        for (storage, [required_by, excluded_by]) in self.storages.iter_mut().zip(links) {
             (storage.required_by, storage.excluded_by) = (required_by, excluded_by);
             storage.update_discards();
         }
         self.groups = image.groups;
+    }
+
+    /// Checks which storages a group owns, requires and excludes, if they come from a file or a delta.
+    ///
+    /// # Errors
+    ///
+    /// Returns what is wrong with them.
+    pub(crate) fn check_group(&self, [owned, required, excluded]: [&[u32]; 3]) -> Result<(), &'static str> {
+        let is_hidden = |at: &u32| self.get(*at).relation.is_some() || self.names() == Some(*at);
+        for list in [owned, required, excluded] {
+            if list.windows(2).any(|pair| pair[0] >= pair[1])
+                || list.iter().any(|at| *at as usize >= self.storages.len())
+            {
+                return Err("a group of storages that do not exist, or are not in their order");
+            }
+            // Links are changed without telling groups.
+            if list.iter().any(is_hidden) {
+                return Err("a group of links or names");
+            }
+        }
+        if required.is_empty() || owned.iter().any(|at| !required.contains(at)) {
+            return Err("a group that requires nothing, or not what it owns");
+        }
+        if excluded.iter().any(|at| required.contains(at)) {
+            return Err("a group that excludes what it requires");
+        }
+        if owned.iter().any(|at| matches!(self.get(*at).store, Store::Linear(_))) {
+            return Err("a group that owns a linear storage");
+        }
+        Ok(())
+    }
+
+    /// Replaces the groups by those of an image in place. Serial numbers and counts of changes continue.
+    ///
+    /// # Safety
+    ///
+    /// The values are those that the storages had when the image was made.
+    pub(crate) unsafe fn rewrite_groups(&mut self, mut image: GroupImage) {
+        image.groups.next_serial = image.groups.next_serial.max(self.groups.next_serial);
+        let most = self.groups.iter().map(|(_, group)| group.changes).max().unwrap_or(0);
+        image.groups.list.iter_mut().flatten().for_each(|group| group.changes = group.changes.max(most) + 1);
+        // SAFETY: the values are those of the image, by the caller's contract.
+        unsafe { self.restore_groups(image) };
     }
 
     /// Creates groups where there are none, in at most `max_steps` steps. New groups get serial numbers that no group
@@ -143,20 +206,7 @@ impl SparseStorages {
         self.groups.next_serial = before.groups.next_serial;
         let mut steps = 0;
         for SavedGroup { name, number, serial, sparse: [owned, required, excluded], members } in groups {
-            let ascending = |list: &[u32]| list.windows(2).all(|pair| pair[0] < pair[1]);
-            let known = |list: &[u32]| list.iter().all(|at| (*at as usize) < self.storages.len());
-            if [&owned, &required, &excluded].into_iter().any(|list| !ascending(list) || !known(list)) {
-                return Err(RegroupError::Invalid("a group of storages that do not exist, or are not in their order"));
-            }
-            if required.is_empty() || owned.iter().any(|at| !required.contains(at)) {
-                return Err(RegroupError::Invalid("a group that requires nothing, or not what it owns"));
-            }
-            if excluded.iter().any(|at| required.contains(at)) {
-                return Err(RegroupError::Invalid("a group that excludes what it requires"));
-            }
-            if owned.iter().any(|at| matches!(self.get(*at).store, Store::Linear(_))) {
-                return Err(RegroupError::Invalid("a group that owns a linear storage"));
-            }
+            self.check_group([&owned, &required, &excluded]).map_err(RegroupError::Invalid)?;
             steps += self.group_steps(&required);
             if steps > max_steps {
                 return Err(RegroupError::Invalid("more groups than a world of this size may have"));

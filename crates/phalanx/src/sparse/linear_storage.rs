@@ -9,6 +9,7 @@
 
 use super::Values;
 use crate::component::ComponentInfo;
+use core::ops::Range;
 use phalanx_store::raw::{DropGuard, Lane, Rows, Words};
 use phalanx_store::{AllocError, Entity};
 
@@ -71,9 +72,18 @@ impl LinearStorage {
         self.bits.has(slot)
     }
 
+    /// Returns which of 64 slots have a value, from one on: a bit for each.
+    #[inline(always)]
+    pub(crate) fn bits_from(&self, slot: u32) -> u64 {
+        let (at, shift) = (slot as usize / 64, slot % 64);
+        let word = |at: usize| self.words().get(at).copied().unwrap_or(0);
+        // The second word has the highest bits, if there are any of it.
+        word(at) >> shift | word(at + 1) << 1 << (63 - shift)
+    }
+
     /// Returns the number of covered slots: those that have a row and a presence bit.
     #[inline(always)]
-    pub(super) fn slots(&self) -> u32 {
+    pub(crate) fn slots(&self) -> u32 {
         self.bits.bits()
     }
 
@@ -203,6 +213,32 @@ impl LinearStorage {
             unsafe { lane.set_dirty_rows(0..words.len() as u32 * 64) };
         }
         (self.len, self.extra_rows) = (words.iter().map(|word| word.count_ones()).sum(), extra_rows);
+    }
+
+    /// Returns the values, to exchange them together with the presence bits.
+    pub(super) fn values_mut(&mut self) -> &mut Values {
+        &mut self.values
+    }
+
+    /// Sets the presence bits of the words in `changed` to those of `words`, and clears those beyond `words`.
+    ///
+    /// # Safety
+    ///
+    /// - The words differ from the present ones in the ranges of `changed` only, and their slots are covered.
+    /// - Before anything else happens, the values at slots with a bit are initialised. No value is dropped by this method.
+    pub(super) unsafe fn rewrite_bits(&mut self, words: &[[u8; 8]], changed: &[Range<u32>], extra_rows: u32) {
+        let end = words.len().min(self.bits.len() as usize);
+        let own = self.bits.words_mut();
+        for at in changed.iter().cloned().flatten() {
+            let (own, new) = (&mut own[at as usize], u64::from_ne_bytes(words[at as usize]));
+            self.len = self.len - own.count_ones() + new.count_ones();
+            *own = new;
+        }
+        for word in &mut own[end..] {
+            self.len -= word.count_ones();
+            *word = 0;
+        }
+        self.extra_rows = extra_rows;
     }
 
     /// Removes the value of a slot. It stays initialised in the row that is returned, until the slot gets another.

@@ -5,6 +5,8 @@ use super::{LinearStorage, SparseStorage, SparseStorages, Store, Values};
 use crate::change_detection::{Clock, Tick, set_column_tick};
 use crate::links::{Link, LinkStore, LinkView, OnDespawn, RelationInfo};
 use crate::prefetch::prefetch;
+#[cfg(feature = "snapshot")]
+use crate::sort::sort_short_by_key;
 use core::mem::MaybeUninit;
 use core::ptr::NonNull;
 use phalanx_store::raw::Lane;
@@ -178,7 +180,7 @@ impl SparseStorages {
             }
         }
         // The deepest first, so that each depth is set once.
-        cut.sort_unstable_by_key(|slot| (core::cmp::Reverse(links.get(*slot).depth), *slot));
+        sort_short_by_key(&mut cut, |slot| (core::cmp::Reverse(links.get(*slot).depth), *slot));
         let mut pruned = LinkRecordsMut::<true>::new(&mut copy);
         cut.iter().for_each(|slot| _ = pruned.unlink(*slot));
         Ok((copy, leading_out))

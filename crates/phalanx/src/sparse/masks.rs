@@ -83,6 +83,21 @@ impl Masks {
         set_bit(&mut self.words[first + bit as usize / 64], bit, present);
     }
 
+    /// Sets a bit of some slots.
+    ///
+    /// # Panics
+    ///
+    /// Panics if a slot is not covered, or the bit is not [added](Masks::try_add_bit).
+    pub(super) fn set_all(&mut self, bit: u32, slots: impl Iterator<Item = u32>) {
+        assert!(bit / 64 < self.stride);
+        let (word, bits) = (bit as usize / 64, 1 << (bit % 64));
+        match self.stride {
+            // Nothing is multiplied for each slot.
+            1 => slots.for_each(|slot| self.words[slot as usize] |= bits),
+            stride => slots.for_each(|slot| self.words[slot as usize * stride as usize + word] |= bits),
+        }
+    }
+
     /// Sets or clears a bit of a slot, unchecked.
     ///
     /// # Safety

@@ -20,7 +20,7 @@ impl SparseSet {
 
 impl SparseStorages {
     /// Makes the values that were written to the first positions of a sparse set those of these slots, in their order.
-    /// `None` is a hole. All slots are below `slots`.
+    /// `None` is a hole. All slots are below `slots`, and none is an extra row unless `has_extra_rows` says so.
     ///
     /// # Errors
     ///
@@ -39,6 +39,7 @@ impl SparseStorages {
         &mut self,
         storage_id: u32,
         slots: u32,
+        has_extra_rows: bool,
         keys: impl ExactSizeIterator<Item = Result<Option<Entity>, E>>,
         twice: impl FnOnce(Entity) -> E,
     ) -> Result<(), E> {
@@ -48,8 +49,11 @@ impl SparseStorages {
         debug_assert!(self.get(storage_id).is_ungrouped());
         let set = self.sparse_set_mut(storage_id);
         // SAFETY: the values of all keys are written, by the caller's contract.
-        unsafe { set.dense.try_admit_all(keys, twice)? };
-        set.extra_rows = set.keys().filter(|key| key.is_row()).count() as u32;
+        unsafe { set.dense.try_admit_all(slots, keys, twice)? };
+        set.extra_rows = match has_extra_rows {
+            true => set.keys().map(|key| u32::from(key.is_row())).sum(),
+            false => 0,
+        };
         self.set_presence_bits(storage_id);
         Ok(())
     }
@@ -127,7 +131,7 @@ impl SparseStorages {
         let SparseStorages { storages, masks, .. } = self;
         let storage = &storages[storage_id as usize];
         if let (Store::Pool(set), Some(bit)) = (&storage.store, storage.bit) {
-            set.keys().for_each(|key| masks.set(key.index(), bit, true));
+            masks.set_all(bit, set.keys().map(|key| key.index()));
         }
     }
 }

@@ -55,7 +55,7 @@ pub(crate) struct SparseStorage {
     pub(super) excluded_by: Vec<u32>,
     /// The number of values that were removed from slots that live on, and with their slots, since counting began.
     pub(crate) removed_counts: [u64; 2],
-    /// The position in the canonical order of components, which does not depend on the order of registration. All order
+    /// A number that is in the canonical order of components, which does not depend on the order of registration. All order
     /// that a user can observe follows it.
     pub(crate) rank: u32,
     /// The relation, if the values are its records. They belong to no row, and only links change them.

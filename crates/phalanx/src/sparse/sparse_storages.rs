@@ -10,6 +10,8 @@ use crate::change_detection::Clock;
 use crate::component::{Component, ComponentId, Components, cache_slot};
 use crate::layout::Kind;
 use crate::names::NameOf;
+use crate::rank;
+use crate::sort::sort_short_by_key;
 use core::any::TypeId;
 use phalanx_store::{AllocError, Entity};
 
@@ -270,12 +272,15 @@ impl SparseStorages {
         self.has_components |= !is_relation;
         let is_before = |other: &u32| components.rank(self.get(*other).id) < components.rank(id);
         let at = self.order.partition_point(is_before);
+        let rank_at = |at: usize| self.order.get(at).map(|other| self.get(*other).rank);
+        let rank = rank::between(at.checked_sub(1).and_then(rank_at).unwrap_or(0), rank_at(at));
         self.order.insert(at, storage_id);
-        for (rank, storage_id) in (0..).zip(&self.order).skip(at) {
-            self.storages[*storage_id as usize].rank = rank;
+        let SparseStorages { relations, storages, order, .. } = self;
+        match rank {
+            Some(rank) => storages[storage_id as usize].rank = rank,
+            None => order.iter().zip(rank::even(order.len())).for_each(|(at, rank)| storages[*at as usize].rank = rank),
         }
-        let SparseStorages { relations, storages, .. } = self;
-        relations.sort_unstable_by_key(|storage_id| storages[*storage_id as usize].rank);
+        sort_short_by_key(relations, |storage_id| storages[*storage_id as usize].rank);
         Ok(storage_id)
     }
 
@@ -293,7 +298,7 @@ impl SparseStorages {
         if self.insert_ptrs.capacity().min(self.displaced_values.capacity()) < self.storages.len() {
             return Err("less capacity for inserted or displaced values than there are sparse storages");
         }
-        if self.order.len() != self.storages.len() || (0..).zip(self.in_order()).any(|(rank, one)| one.rank != rank) {
+        if self.order.len() != self.storages.len() || !self.in_order().map(|one| one.rank).is_sorted_by(|a, b| a < b) {
             return Err("a sparse storage that is not at its position in the canonical order");
         }
         let mut present = 0;

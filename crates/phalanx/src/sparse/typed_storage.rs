@@ -1,8 +1,8 @@
 //! [`TypedStorage`]: the fast path that inserts or removes one component of one slot, by type.
 //!
-//! It is used if there are no listeners and no reserved entities, the component is untracked, and there is capacity. It
-//! removes only by swapping, and only components that no group excludes. Otherwise callers use
-//! [`SparseStorages::commit`], which has the same effect.
+//! It is used if there are no reserved entities, the component is untracked, and there is capacity. It removes only by
+//! swapping, and only components that no group excludes. Otherwise callers use [`SparseStorages::commit`], which has the
+//! same effect. Callers that have listeners dispatch the event.
 #![allow(unsafe_code)]
 
 use super::masks::Masks;

@@ -10,6 +10,7 @@ use crate::storage::table::ALIGNED_FOR_ALL;
 use core::alloc::Layout;
 use core::mem::MaybeUninit;
 use core::ops::Range;
+use core::ptr::copy_nonoverlapping;
 use phalanx_store::AllocError;
 use phalanx_store::raw::{Lane, Rows, copy_row, drop_all, row_ptr, swap_row};
 
@@ -202,18 +203,37 @@ impl Values {
         }
     }
 
+    /// Copies the change tick of the column, if the component is tracked by columns.
+    pub(super) fn copy_column_tick(&self, from: &Values) {
+        if let (Track::Column, Some(to), Some(from)) = (self.track, self.lanes.last(), from.lanes.last()) {
+            to.set_version(from.version());
+        }
+    }
+
     /// Copies the change ticks of a row, or of the column, from other values of the same component.
     ///
     /// # Safety
     ///
     /// `from_row` is initialised in `from`, and `row` is below the capacity here.
     pub(crate) unsafe fn copy_ticks(&self, row: u32, from: &Values, from_row: u32) {
-        if let (Track::Column, Some(to), Some(from)) = (self.track, self.lanes.last(), from.lanes.last()) {
-            to.set_version(from.version());
-        }
+        self.copy_column_tick(from);
         if let (Track::Row, [_, to], [_, from]) = (self.track, &*self.lanes, &*from.lanes) {
             // SAFETY: the one row is initialised and the other below the capacity, by the caller's contract.
             unsafe { copy_row(row_ptr(from, from_row), row_ptr(to, row), to.row_size()) };
+        }
+    }
+
+    /// Copies the bytes of rows, and their change ticks, from the same rows of other values of the same component.
+    ///
+    /// # Safety
+    ///
+    /// The rows are below the capacity of both, and what is there is not in use.
+    pub(super) unsafe fn copy_rows(&self, rows: Range<u32>, from: &Values) {
+        for (to, from) in self.lanes.iter().zip(&from.lanes) {
+            let bytes = rows.len() * to.row_size();
+            // SAFETY: the rows are below the capacity of both, by the caller's contract. Bytes that are not initialised are
+            // copied as such, and two lanes share no memory.
+            unsafe { copy_nonoverlapping(row_ptr(from, rows.start), row_ptr(to, rows.start), bytes) };
         }
     }
 

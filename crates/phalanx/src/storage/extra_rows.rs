@@ -34,7 +34,7 @@ impl Storage {
     /// Checks that names and owners lead to every extra row, and to nothing else.
     pub(crate) fn validate_rows(&self) -> Result<(), &'static str> {
         let bare = Signature::of([ComponentId::ROW]);
-        if self.rows.bare.is_some_and(|table| self.by_signature.get(&bare) != Some(&table)) {
+        if self.rows.bare.is_some_and(|table| self.by_signature.find(&self.tables, &bare) != Some(table)) {
             return Err("a table of bare extra rows that is another");
         }
         for (number, table) in self.tables.iter().enumerate() {

@@ -12,9 +12,10 @@ pub(crate) mod link_pairs;
 mod link_validation;
 mod names;
 pub(crate) mod table;
+mod table_index;
 pub(crate) mod table_order;
 
-use crate::alloc::{try_reserve, try_reserve_at, try_reserve_map};
+use crate::alloc::{try_reserve, try_reserve_at};
 use crate::change_detection::{RunTicks, Tick};
 use crate::component::{ComponentId, Components};
 use crate::error::NoSuchEntity;
@@ -24,10 +25,10 @@ use crate::rows::Rows;
 use crate::signature::Signature;
 use crate::sparse::{SparseStorages, Store};
 use crate::storage::table::{Epoch, Table};
+use crate::storage::table_index::TableIndex;
 use crate::storage::table_order::TableOrder;
 use phalanx_store::raw::Lane;
 use phalanx_store::{AllocError, Entity, EntityPool};
-use std::collections::HashMap;
 
 /// The location of a row: the number of its table, and its position there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,8 +53,7 @@ pub(crate) struct Storage {
     pub(crate) tables: Vec<Table>,
     /// The order in which tables are visited.
     pub(crate) table_order: TableOrder,
-    /// Signatures may come from a file, so that the hash has a seed. No result depends on its order.
-    pub(crate) by_signature: HashMap<Signature, u32>,
+    pub(crate) by_signature: TableIndex,
     pub(crate) directory: Vec<Vec<*mut Lane>>,
     /// The components outside of tables.
     pub(crate) sparse: SparseStorages,
@@ -81,7 +81,7 @@ impl Storage {
             components,
             tables: Vec::new(),
             table_order: TableOrder::new(),
-            by_signature: HashMap::default(),
+            by_signature: TableIndex::default(),
             directory: Vec::new(),
             sparse: SparseStorages::new(),
             rows: Rows::default(),
@@ -165,12 +165,11 @@ impl Storage {
 
     /// Returns the table of a signature, and creates it if there is none. If allocation fails, nothing has changed.
     pub(crate) fn table_of(&mut self, signature: &Signature) -> Result<u32, AllocError> {
-        if let Some(&table) = self.by_signature.get(signature) {
+        if let Some(table) = self.by_signature.find(&self.tables, signature) {
             return Ok(table);
         }
         let number = u32::try_from(self.tables.len()).map_err(|_| AllocError::CapacityOverflow)?;
         let table = Table::try_new(signature.try_clone()?, &self.components, number)?;
-        let key = signature.try_clone()?;
         let known = self.components.len();
         if self.directory.len() < known {
             try_reserve_at(&mut self.directory, known - 1)?;
@@ -181,11 +180,11 @@ impl Storage {
         }
         try_reserve(&mut self.tables, 1)?;
         self.table_order.try_reserve()?;
-        try_reserve_map(&mut self.by_signature, 1)?;
+        let entries = self.by_signature.try_reserve(&self.tables, signature)?;
         self.enter(&table, number);
         self.tables.push(table);
         self.table_order.add();
-        self.by_signature.insert(key, number);
+        self.by_signature.add(entries);
         self.restructured();
         Ok(number)
     }
@@ -198,7 +197,7 @@ impl Storage {
     /// Returns the table of a signature, if there is one.
     #[cfg(feature = "snapshot")]
     pub(crate) fn table_number(&self, signature: &Signature) -> Option<u32> {
-        self.by_signature.get(signature).copied()
+        self.by_signature.find(&self.tables, signature)
     }
 
     /// Adds the columns of a table to the directory. Its number is higher than those of all tables there.

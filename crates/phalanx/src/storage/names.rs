@@ -146,6 +146,12 @@ impl Storage {
         Ok(())
     }
 
+    /// Replaces the index by an empty one with capacity for all names, and adds them.
+    pub(crate) fn replace_name_index(&mut self, mut index: Box<NameIndex>) {
+        self.fill_index(&mut index);
+        self.names = Some(index);
+    }
+
     /// Adds all names to an empty index, which has capacity for them.
     fn fill_index(&self, index: &mut NameIndex) {
         let Some(names) = Names::of(self) else { return };

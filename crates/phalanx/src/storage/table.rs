@@ -19,6 +19,7 @@ use crate::change_detection::{AtomicTicks, ComponentTicks, Tick, Track, set_colu
 use crate::component::{ComponentId, Components, DropFn};
 use crate::rows::{Label, Link, RowColumns, RowColumnsMut};
 use crate::signature::Signature;
+use crate::sort::sort_short_by_key;
 use crate::storage::table_order::TableOrder;
 use core::fmt;
 use core::ptr::NonNull;
@@ -105,16 +106,17 @@ impl Table {
             return Err(AllocError::CapacityOverflow);
         }
         let (mut lanes, mut columns) = (try_vec(lane_count)?, try_vec(signature.len())?);
-        let mut ids = try_vec(signature.len())?;
-        ids.extend(signature.iter());
-        ids.sort_unstable_by_key(|id| components.rank(*id));
-        let mut drop_lanes = try_vec(lane_count)?;
-        for id in ids {
+        columns.extend(signature.iter().map(|id| {
             let info = components.info(id);
-            let first = lanes.len() as u16;
-            drop_lanes.extend(info.lanes.iter().map(|_| info.drop.is_some()));
-            lanes.extend(info.lanes.iter().map(|row| Lane::new(*row)));
-            columns.push(Column { id, first, lanes: info.lanes.len() as u16, drop: info.drop, track: info.track });
+            Column { id, first: 0, lanes: info.lanes.len() as u16, drop: info.drop, track: info.track }
+        }));
+        sort_short_by_key(&mut columns, |column: &Column| components.rank(column.id));
+        let mut drop_lanes = try_vec(lane_count)?;
+        for column in &mut columns {
+            column.first = lanes.len() as u16;
+            let rows = &components.info(column.id).lanes;
+            drop_lanes.extend(rows.iter().map(|_| column.drop.is_some()));
+            lanes.extend(rows.iter().map(|row| Lane::new(*row)));
         }
         Ok(Table {
             signature,
@@ -314,6 +316,23 @@ impl Table {
         }
         self.len = row + 1;
         row
+    }
+
+    /// Adds rows of these slots beyond the last.
+    ///
+    /// # Safety
+    ///
+    /// The table has capacity for the rows, and they are written in all lanes.
+    pub(crate) unsafe fn push_all(&mut self, slots: &[Entity], order: &mut TableOrder) {
+        let (first, len) = (self.len, self.len + slots.len() as u32);
+        debug_assert!(len <= self.cap);
+        // SAFETY: there is capacity for the rows, by the caller's contract. The slots are borrowed, so they are not in this lane,
+        // which is borrowed exclusively.
+        unsafe {
+            core::ptr::copy_nonoverlapping(slots.as_ptr(), self.entities.at(first), slots.len());
+            self.entities.set_dirty_rows(first..len);
+            self.set_len(len, order);
+        }
     }
 
     /// Adds rows beyond the last, so that there are `len`.

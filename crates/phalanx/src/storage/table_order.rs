@@ -75,6 +75,23 @@ impl TableOrder {
         self.stamp
     }
 
+    /// Continues the stamps after this one, if it is higher than all others.
+    pub(crate) fn raise_stamp(&mut self, stamp: u64) {
+        self.stamp = self.stamp.max(stamp);
+    }
+
+    /// Replaces the list by these tables, in their order. Their stamps are those that they had. Stamps continue.
+    pub(crate) fn relink(&mut self, order: impl Iterator<Item = u32>) {
+        (self.first, self.last) = (NONE, NONE);
+        self.links.fill(Link { prev: NONE, next: NONE });
+        for number in order {
+            let last = self.last;
+            self.links[number as usize] = Link { prev: last, next: NONE };
+            *self.next_of(last) = number;
+            self.last = number;
+        }
+    }
+
     /// Returns the link that leads from a table to the next.
     fn next_of(&mut self, number: u32) -> &mut u32 {
         if number == NONE { &mut self.first } else { &mut self.links[number as usize].next }

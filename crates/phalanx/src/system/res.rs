@@ -2,7 +2,7 @@
 #![allow(unsafe_code)]
 
 use super::{ParamSetup, RunContext, SystemParam};
-use crate::change_detection::{RunTicks, Tick};
+use crate::change_detection::{RunHistory, RunTicks, Tick};
 use crate::resources::{Res, ResMut};
 use crate::world::World;
 use core::any::type_name;
@@ -13,16 +13,17 @@ use core::marker::PhantomData;
 #[doc(hidden)]
 pub struct ResourceNumber<R> {
     number: usize,
-    /// The clock and the tick of the last run, and of the one before it.
-    last_run: Option<(u64, Tick)>,
-    run_before: Option<(u64, Tick)>,
+    /// The last runs.
+    runs: RunHistory,
+    /// The tick of the run before the last one, if there was one and it was not undone.
+    since: Option<Tick>,
     resource: PhantomData<fn() -> R>,
 }
 
 impl<R: Send + Sync + 'static> ResourceNumber<R> {
     pub(crate) fn new(world: &mut World) -> Self {
         let number = world.resources.number_of::<R>();
-        ResourceNumber { number, last_run: None, run_before: None, resource: PhantomData }
+        ResourceNumber { number, runs: RunHistory::new(), since: None, resource: PhantomData }
     }
 
     /// Updates the number to a world. Runs that a rollback has not undone are remembered.
@@ -34,11 +35,11 @@ impl<R: Send + Sync + 'static> ResourceNumber<R> {
     #[inline(always)]
     fn run_ticks(&mut self, world: &World, now: Tick) -> RunTicks {
         let clock = &world.storage.sparse.clock;
-        let run = Some((clock.id, now));
-        if self.last_run != run {
-            (self.run_before, self.last_run) = (self.last_run, run);
+        if !self.runs.is_last(clock, now) {
+            self.since = self.runs.since(clock);
+            self.runs.record(clock, now);
         }
-        RunTicks { now, since: self.run_before.and_then(|run| clock.since(run)), own: true }
+        RunTicks { now, since: self.since, own: true }
     }
 }
 

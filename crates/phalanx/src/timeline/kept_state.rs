@@ -69,14 +69,25 @@ impl KeptState {
         if let Some(report) = report {
             *report = RollbackReport::try_between(world, &restored)?;
         }
+        self.try_reserve_in(world)?;
+        let old = world.swap_state(restored);
+        self.swap_into(world);
+        Ok((old, self))
+    }
+
+    /// Reserves what [`swap_into`](KeptState::swap_into) needs.
+    pub(super) fn try_reserve_in(&mut self, world: &mut World) -> Result<(), AllocError> {
         world.storage.journal.try_reserve_pending_spawns(self.undispatched.as_ref().map_or(0, Vec::len))?;
         self.undone_values = world.storage.journal.try_lists_since(self.recorded)?;
-        let old = world.swap_state(restored);
+        Ok(())
+    }
+
+    /// Exchanges this state and that of a world whose entities are restored. The caller drops it when everything else is done.
+    pub(super) fn swap_into(&mut self, world: &mut World) {
         world.resources.swap_kept(&mut self.resources, world.storage.tick());
         world.storage.journal.truncate_collected(self.recorded, &mut self.undone_values);
         if let Some(undispatched) = &self.undispatched {
             world.storage.journal.set_pending_spawns(undispatched);
         }
-        Ok((old, self))
     }
 }

@@ -46,8 +46,10 @@
 //! All components of entities must be `#[component(clone)]`, `#[component(plain)]` or `soa`. An error names any other. If a
 //! clone panics, the world is unchanged. Destructors of the discarded state run after the world is restored.
 //!
-//! A [`QueryState`](crate::QueryState) is not part of the world. If it last ran before the checkpoint, it continues from
-//! there. If it ran in the discarded time, or before the last eight rollbacks, all values are new to it.
+//! A [`QueryState`](crate::QueryState) is not part of the world, and remembers its last runs. After a rollback it continues
+//! from its last run before the restored state. So a frame that runs again sees the same values as changed as it did the first
+//! time. A state remembers one run before each of the last 128 checkpoints or frames. All values are new to it if none of these
+//! is before the restored state, or if that was before the last 64 rollbacks. Systems and their resources do the same.
 //!
 //! # Comparison
 //!
@@ -66,22 +68,25 @@
 
 mod checkpoint;
 mod delta;
-mod dirty_tracking;
+mod difference;
 mod error;
+mod frame_sums;
 mod image;
 mod kept_state;
 mod rollback_report;
 
 pub use checkpoint::Checkpoint;
 pub use delta::delta;
+pub use difference::{Difference, differences};
 pub use error::{DeltaError, TimelineError};
+pub use frame_sums::{ComponentSum, FrameSums, ResourceSum};
 pub use rollback_report::RollbackReport;
 
+use crate::dirty_tracking::Tracking;
 use crate::world::World;
 use core::fmt;
 use core::sync::atomic::{AtomicU64, Ordering};
-use dirty_tracking::Tracking;
-use image::{Image, ImageUndo};
+use image::{Image, ImageUndo, Rewind};
 use kept_state::KeptState;
 use phalanx_store::AllocError;
 use std::collections::VecDeque;
@@ -130,11 +135,29 @@ pub struct Timeline {
     /// Identifies the timeline that the dirty bits of a world belong to.
     id: u64,
     frames: usize,
+    keeps_sums: bool,
+    /// The number of the last captured frame.
+    number: u64,
     now: Option<Image>,
     /// The kept state of the last captured frame.
     kept: KeptState,
-    /// The earlier frames, each with its kept state.
-    past: VecDeque<(Past, KeptState)>,
+    /// The sums of the last captured frame, if they are kept.
+    sums: Option<FrameSums>,
+    /// The earlier frames.
+    past: VecDeque<PastFrame>,
+}
+
+/// An earlier frame.
+struct PastFrame {
+    past: Past,
+    kept: KeptState,
+    sums: Option<FrameSums>,
+}
+
+impl PastFrame {
+    fn memory(&self) -> usize {
+        self.past.memory() + self.kept.memory() + self.sums.as_ref().map_or(0, FrameSums::memory)
+    }
 }
 
 /// The way to the frame before.
@@ -145,12 +168,76 @@ enum Past {
 }
 
 impl Past {
+    fn undo(&self) -> Option<&ImageUndo> {
+        match self {
+            Past::Undo(undo) => Some(undo),
+            Past::Whole(_) => None,
+        }
+    }
+
+    fn undo_mut(&mut self) -> Option<&mut ImageUndo> {
+        match self {
+            Past::Undo(undo) => Some(undo),
+            Past::Whole(_) => None,
+        }
+    }
+
     fn memory(&self) -> usize {
         match self {
             Past::Undo(undo) => undo.memory(),
             Past::Whole(image) => image.memory(),
         }
     }
+}
+
+/// What a rewind has replaced. It is dropped last.
+#[allow(dead_code, clippy::large_enum_variant)]
+enum Old {
+    InPlace((Rewind, KeptState)),
+    Whole((World, KeptState)),
+}
+
+/// Brings a world to the state of an image by writing what differs. Returns what was replaced.
+///
+/// # Safety
+///
+/// The image was made of this world, and its tables and storages have the numbers of the image.
+unsafe fn rewind_in_place(
+    image: &Image,
+    world: &mut World,
+    mut kept: KeptState,
+    marked: bool,
+    report: Option<&mut RollbackReport>,
+) -> Result<(Rewind, KeptState), AllocError> {
+    kept.try_reserve_in(world)?;
+    world.storage.try_set_tracking(Tracking::Start)?;
+    // SAFETY: the image is of this world and its tables, by the caller's contract. Nothing happens between the two calls.
+    let rewind = unsafe {
+        let mut rewind = Rewind::try_new(image, world, marked, report)?;
+        rewind.commit(image, world);
+        rewind
+    };
+    kept.swap_into(world);
+    world.storage.clear_dirty_bits();
+    Ok((rewind, kept))
+}
+
+/// Brings a world to the state of an image by making a whole world. Returns what was replaced.
+///
+/// # Safety
+///
+/// The image was made of this world.
+unsafe fn restore_whole(
+    image: &Image,
+    world: &mut World,
+    kept: KeptState,
+    report: Option<&mut RollbackReport>,
+) -> Result<(World, KeptState), AllocError> {
+    // SAFETY: the image was made of this world, by the caller's contract.
+    let mut restored = unsafe { image.try_restore(world)? };
+    restored.storage.try_set_tracking(Tracking::Start)?;
+    restored.storage.clear_dirty_bits();
+    kept.try_swap(world, restored, report)
 }
 
 /// Returns a number that no other timeline has or had.
@@ -162,7 +249,59 @@ fn next_id() -> u64 {
 impl Timeline {
     /// Creates a timeline that keeps `frames` frames before the last captured one.
     pub fn new(frames: usize) -> Timeline {
-        Timeline { id: next_id(), frames, now: None, kept: KeptState::default(), past: VecDeque::new() }
+        Timeline {
+            id: next_id(),
+            frames,
+            keeps_sums: false,
+            number: 0,
+            now: None,
+            kept: KeptState::default(),
+            sums: None,
+            past: VecDeque::new(),
+        }
+    }
+
+    /// Creates a timeline that keeps `frames` frames before the last captured one, and the [sums](Timeline::sums) of all.
+    ///
+    /// A capture then computes the checksums of the chunks that it copies. It takes 8 bytes for each 128 rows of a column.
+    pub fn with_sums(frames: usize) -> Timeline {
+        Timeline { keeps_sums: true, ..Timeline::new(frames) }
+    }
+
+    /// Returns the checksums of the frame `frames_back` frames before the last captured one.
+    ///
+    /// Returns `None` if there is no such frame, or the timeline was not made by [`with_sums`](Timeline::with_sums).
+    pub fn sums(&self, frames_back: usize) -> Option<&FrameSums> {
+        match self.past.len().checked_sub(frames_back)? {
+            at if at == self.past.len() => self.sums.as_ref(),
+            at => self.past[at].sums.as_ref(),
+        }
+    }
+
+    /// Returns the number of the last captured frame. The first capture has the number 0, and each later one the next.
+    ///
+    /// Returns `None` if nothing was captured. After a [`rewind`](Timeline::rewind) it is the number of the restored frame.
+    pub fn frame(&self) -> Option<u64> {
+        self.now.as_ref().map(|_| self.number)
+    }
+
+    /// Returns how many frames a frame is before the last captured one, or `None` if the frame is not kept.
+    ///
+    /// ```
+    /// # use phalanx::World;
+    /// # use phalanx::timeline::Timeline;
+    /// # let mut world = World::new();
+    /// let mut timeline = Timeline::new(2);
+    /// for _ in 0..5 {
+    ///     timeline.capture(&mut world)?;
+    /// }
+    /// assert_eq!(timeline.frame(), Some(4));
+    /// assert_eq!((timeline.frames_back(3), timeline.frames_back(1)), (Some(1), None));
+    /// # Ok::<(), phalanx::timeline::TimelineError>(())
+    /// ```
+    pub fn frames_back(&self, frame: u64) -> Option<usize> {
+        let back = usize::try_from(self.frame()?.checked_sub(frame)?).ok()?;
+        (back <= self.past.len()).then_some(back)
     }
 
     /// Returns the number of frames before the last captured one.
@@ -177,9 +316,10 @@ impl Timeline {
 
     /// Returns the number of bytes that are allocated, without what cloned values own.
     pub fn memory(&self) -> usize {
-        let past = self.past.iter().map(|(past, kept)| past.memory() + kept.memory()).sum::<usize>();
-        let list = self.past.capacity() * size_of::<(Past, KeptState)>();
-        past + list + self.kept.memory() + self.now.as_ref().map_or(0, Image::memory)
+        let past = self.past.iter().map(PastFrame::memory).sum::<usize>();
+        let list = self.past.capacity() * size_of::<PastFrame>();
+        let sums = self.sums.as_ref().map_or(0, FrameSums::memory);
+        past + list + sums + self.kept.memory() + self.now.as_ref().map_or(0, Image::memory)
     }
 
     /// Returns the type names of the resources of a world that not every frame covers, in alphabetical order.
@@ -188,7 +328,7 @@ impl Timeline {
     /// world does not [keep](crate::ResourcesMut::keep). A resource that is kept later is covered once the older frames are dropped.
     pub fn uncovered_resources(&self, world: &World) -> impl Iterator<Item = &'static str> + use<> {
         // A kept resource stays kept, so that the oldest frame covers least.
-        let oldest = self.past.front().map_or(&self.kept, |(_, kept)| kept);
+        let oldest = self.past.front().map_or(&self.kept, |frame| &frame.kept);
         world.resources.uncovered(self.now.as_ref().map(|_| &oldest.resources)).into_iter()
     }
 
@@ -212,21 +352,151 @@ impl Timeline {
         world.storage.try_set_tracking(Tracking::Start)?;
         self.past.try_reserve(1).map_err(|_| AllocError::CapacityOverflow)?;
         let marked = world.storage.tracker == Some(self.id);
+        let mut sums = match self.keeps_sums {
+            true => {
+                let mut sums = FrameSums::try_with_capacity(world.storage.components.len())?;
+                kept.resources.try_sums(|name, bytes| sums.try_add_resource(name, bytes))?;
+                Some(sums)
+            }
+            false => None,
+        };
         let past = match &mut self.now {
             Some(now) if now.world == world.id() => Some(Past::Undo(now.try_update(world, marked)?)),
             now => {
-                let image = Image::try_new(world)?;
+                let mut image = Image::try_new(world)?;
+                if self.keeps_sums {
+                    image.try_keep_sums(&world.storage.components)?;
+                }
                 now.replace(image).map(Past::Whole)
             }
         };
+        if let (Some(now), Some(sums)) = (&self.now, &mut sums) {
+            now.add_sums(&world.storage, sums);
+            sums.sort();
+        }
         world.storage.tracker = Some(self.id);
         world.storage.clear_dirty_bits();
-        let before = core::mem::replace(&mut self.kept, kept);
-        self.past.extend(past.map(|past| (past, before)));
+        let before = (core::mem::replace(&mut self.kept, kept), core::mem::replace(&mut self.sums, sums));
+        if let Some(past) = past {
+            self.past.push_back(PastFrame { past, kept: before.0, sums: before.1 });
+            self.number += 1;
+        }
         if self.past.len() > self.frames {
             drop(self.past.pop_front());
         }
         Ok(())
+    }
+
+    /// Returns the frame `frames_back` frames before the last captured one as a checkpoint, which is kept until it is dropped.
+    ///
+    /// This copies the whole frame. The timeline and the world are unchanged. Checkpoints of frames can be rolled back to, and
+    /// two of them have a [`delta`].
+    ///
+    /// # Errors
+    ///
+    /// - [`TimelineError::NoSuchFrame`] if there are fewer frames.
+    /// - [`TimelineError::Foreign`] if the frames are of another world.
+    /// - [`TimelineError::Resource`] if a kept resource is taken out by a scope.
+    /// - [`TimelineError::Alloc`] if allocation fails.
+    pub fn pin(&self, world: &World, frames_back: usize) -> Result<Checkpoint, TimelineError> {
+        let none = TimelineError::NoSuchFrame { back: frames_back, kept: self.past.len() };
+        let Some(now) = self.now.as_ref().filter(|_| frames_back <= self.past.len()) else { return Err(none) };
+        if now.registry_id != world.storage.components.registry_id.number() {
+            return Err(TimelineError::Foreign);
+        }
+        let first = self.past.len() - frames_back;
+        let kept = self.past.get(first).map_or(&self.kept, |frame| &frame.kept).try_clone_for(world)?;
+        let whole = (first..self.past.len()).find(|at| matches!(self.past[*at].past, Past::Whole(_)));
+        let (end, base) = match whole.map(|at| (at, &self.past[at].past)) {
+            Some((at, Past::Whole(image))) => (at, image),
+            _ => (self.past.len(), now),
+        };
+        let undos = self.past.range(first..end).filter_map(|frame| frame.past.undo());
+        let mut image = base.try_clone_at(undos, &world.storage.components)?;
+        if whole.is_some() {
+            // Nothing is known about the difference from the last frame.
+            image.begin_restore();
+        }
+        Ok(Checkpoint { image, kept })
+    }
+
+    /// Returns the way from the frame before to the frame `frames_back` frames before the last captured one, as bytes.
+    ///
+    /// [`World::apply_delta`] applies them to a world that is in the frame before. So a replica or a recording follows frame by
+    /// frame. For the last frame, only the chunks that the capture has copied are compared.
+    ///
+    /// Returns `None` if one of the two frames is not kept.
+    ///
+    /// ```
+    /// # use phalanx::timeline::Timeline;
+    /// # use phalanx::{Component, World};
+    /// # #[derive(Component, Clone, Copy)]
+    /// # #[component(plain)]
+    /// # struct Height(i32);
+    /// let mut here = World::new();
+    /// let stone = here.spawn(Height(100));
+    /// let mut there = here.try_clone().unwrap();
+    /// let mut timeline = Timeline::new(1);
+    /// timeline.capture(&mut here)?;
+    /// for _ in 0..10 {
+    ///     here.query_mut::<&mut Height>().for_each(|h| h.0 -= 1);
+    ///     timeline.capture(&mut here)?;
+    ///     there.apply_delta(&timeline.step(&here, 0)?.unwrap())?;
+    /// }
+    /// assert_eq!(there.get::<Height>(stone)?.0, 90);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// Returns the errors of [`delta`], and [`DeltaError::Resource`] if a kept resource is taken out by a scope.
+    pub fn step(&self, world: &World, frames_back: usize) -> Result<Option<Vec<u8>>, DeltaError> {
+        let before = match self.pin(world, frames_back + 1) {
+            Err(TimelineError::NoSuchFrame { .. }) => return Ok(None),
+            before => before?,
+        };
+        let base = (&before.image, &before.kept);
+        let Some(now) = self.now.as_ref().filter(|_| frames_back == 0) else {
+            let target = self.pin(world, frames_back)?;
+            return delta::try_delta(base, (&target.image, &target.kept), false).map(Some);
+        };
+        let is_derived = self.past.back().is_some_and(|frame| frame.past.undo().is_some());
+        delta::try_delta(base, (now, &self.kept), is_derived).map(Some)
+    }
+
+    /// Returns a world in the state `frames_back` frames before the last captured one, to look at it without going back.
+    ///
+    /// The world has the components and the [kept](crate::ResourcesMut::keep) resources of that frame, and no listeners, as a
+    /// [clone](World::try_clone) has.
+    ///
+    /// ```
+    /// # use phalanx::timeline::Timeline;
+    /// # use phalanx::{Component, World};
+    /// # #[derive(Component, Clone, Copy)]
+    /// # #[component(plain)]
+    /// # struct Height(i32);
+    /// let mut world = World::new();
+    /// let stone = world.spawn(Height(100));
+    /// let mut timeline = Timeline::new(60);
+    /// for _ in 0..10 {
+    ///     timeline.capture(&mut world)?;
+    ///     world.query_mut::<&mut Height>().for_each(|h| h.0 -= 1);
+    /// }
+    /// let then = timeline.at(&world, 4)?;
+    /// assert_eq!(then.get::<Height>(stone).unwrap().0, 95);
+    /// assert_eq!(world.get::<Height>(stone).unwrap().0, 90);
+    /// # Ok::<(), phalanx::timeline::TimelineError>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// Returns the errors of [`pin`](Timeline::pin).
+    pub fn at(&self, world: &World, frames_back: usize) -> Result<World, TimelineError> {
+        let Checkpoint { image, kept } = self.pin(world, frames_back)?;
+        // SAFETY: the image was made of this world, whose components keep their ids.
+        let mut then = unsafe { image.try_restore(world)? };
+        then.resources = crate::resources::Resources::try_from_kept(kept.resources)?;
+        Ok(then)
     }
 
     /// Restores the state of the world `frames_back` frames before the last captured one; with 0, that of the last one.
@@ -274,32 +544,45 @@ impl Timeline {
         if now.registry_id != world.storage.components.registry_id.number() {
             return Err(TimelineError::Foreign);
         }
-        let target = match frames_back {
-            0 => &self.kept,
-            back => &self.past[self.past.len() - back].1,
+        let first = self.past.len() - frames_back;
+        let kept = self.past.get(first).map_or(&self.kept, |frame| &frame.kept).try_clone_for(world)?;
+        // The last frame that is stored as a whole, if there is one. Later frames have nothing in common with it.
+        let whole = (first..self.past.len()).find(|at| matches!(self.past[*at].past, Past::Whole(_)));
+        let end = whole.unwrap_or(self.past.len());
+        if let Some(Past::Whole(image)) = whole.map(|at| &mut self.past[at].past) {
+            core::mem::swap(now, image);
+        }
+        let undos = self.past.range(first..end).filter_map(|frame| frame.past.undo());
+        let mut removed = match now.try_prepare_restore(undos) {
+            Ok(removed) => removed,
+            Err(error) => {
+                if let Some(Past::Whole(image)) = whole.map(|at| &mut self.past[at].past) {
+                    core::mem::swap(now, image);
+                }
+                return Err(error.into());
+            }
         };
-        let kept = target.try_clone_for(world)?;
+        let marked = world.storage.tracker == Some(self.id);
         if frames_back > 0 {
             // The dirty bits of the world are not relative to the frame that becomes the last one.
             self.id = next_id();
+            now.restore_from(self.past.range_mut(first..end).filter_map(|frame| frame.past.undo_mut()), &mut removed);
+            core::mem::swap(&mut self.kept, &mut self.past[first].kept);
+            core::mem::swap(&mut self.sums, &mut self.past[first].sums);
+            self.number -= frames_back as u64;
         }
-        for _ in 0..frames_back {
-            let Some((past, mut kept)) = self.past.pop_back() else { unreachable!("there are as many frames") };
-            // Values are dropped after the frame before has become the last one.
-            core::mem::swap(&mut self.kept, &mut kept);
-            match past {
-                Past::Undo(mut undo) => now.undo(&mut undo),
-                Past::Whole(image) => drop(core::mem::replace(now, image)),
-            }
-        }
-        // SAFETY: the image was made of this world, whose components keep their ids.
-        let mut restored = unsafe { now.try_restore(world)? };
-        restored.storage.try_set_tracking(Tracking::Start)?;
-        restored.storage.clear_dirty_bits();
-        let old = kept.try_swap(world, restored, report)?;
+        // What is discarded is dropped after the world is restored, also if that fails.
+        let discarded = (self.past.drain(first..), removed);
+        let is_in_place = whole.is_none() && now.world == world.id();
+        let old = match is_in_place {
+            // SAFETY: the image was made of this world, whose tables have the same numbers.
+            true => unsafe { Old::InPlace(rewind_in_place(now, world, kept, marked, report)?) },
+            // SAFETY: the image was made of this world, whose components keep their ids.
+            false => unsafe { Old::Whole(restore_whole(now, world, kept, report)?) },
+        };
         now.set_seen(world);
         world.storage.tracker = Some(self.id);
-        drop(old);
+        drop((old, discarded));
         Ok(())
     }
 
@@ -315,7 +598,8 @@ impl Timeline {
             None => Err("nothing was captured"),
             Some(now) if now.world != world.id() => Err("the frames are of another world, or tables were renumbered"),
             Some(now) => match now.try_equals(&world.storage) {
-                Ok(true) => Ok(()),
+                Ok(true) if now.has_valid_sums() => Ok(()),
+                Ok(true) => Err("the last frame has other sums than its chunks"),
                 Ok(false) => Err("the last frame differs from the world"),
                 Err(_) => Err("allocation failed"),
             },
@@ -324,7 +608,8 @@ impl Timeline {
 
     /// Drops all frames. The world stops recording what it writes.
     pub fn detach(&mut self, world: &mut World) {
-        let _frames = core::mem::replace(self, Timeline { id: self.id, ..Timeline::new(self.frames) });
+        let empty = Timeline { id: self.id, keeps_sums: self.keeps_sums, ..Timeline::new(self.frames) };
+        let _frames = core::mem::replace(self, empty);
         if world.storage.tracker == Some(self.id) {
             world.storage.tracker = None;
             let stopped = world.storage.try_set_tracking(Tracking::Stop);

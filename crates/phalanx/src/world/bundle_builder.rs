@@ -8,6 +8,7 @@ use crate::alloc::{try_clone_slice, try_reserve, try_vec, unwrap_alloc};
 use crate::bundle::{AddComponent, Bundle, BundlePtr};
 use crate::component::{Component, ComponentId};
 use crate::error::{NoSuchEntity, StructuralError, infallible, require_alive};
+use crate::sort::{sort_short, sort_short_by_key};
 use core::any::TypeId;
 use core::fmt;
 use phalanx_store::raw::DropGuard;
@@ -177,10 +178,10 @@ impl BundleBuilder {
     #[doc(alias = "extend")]
     #[doc(alias = "merge")]
     pub fn append(&mut self, other: &mut BundleBuilder) {
-        self.follows = false;
+        unwrap_alloc(self.values.try_reserve_for(&other.values));
         // The other builder is empty afterwards, also if dropping an old component panics.
-        other.follows = true;
-        unwrap_alloc(self.values.try_append(&mut other.values));
+        (self.follows, other.follows) = (false, true);
+        self.values.append(&mut other.values);
     }
 
     /// Removes a component, and returns it.
@@ -293,11 +294,19 @@ impl BundleBuilder {
 
     /// Reserves capacity for more components, and for their bytes, including padding.
     ///
+    /// A component that is aligned to more than 16 bytes may still allocate when it is added.
+    ///
     /// # Errors
     ///
     /// Returns an [`AllocError`] if allocation fails. Nothing has changed then.
     pub fn try_reserve(&mut self, components: usize, bytes: usize) -> Result<(), AllocError> {
-        self.values.try_reserve(components, bytes)
+        self.values.try_reserve(components, bytes, align_of::<u128>())
+    }
+
+    /// Reserves capacity for `components` of the components of a bundle.
+    pub(super) fn try_reserve_bundle<B: Bundle>(&mut self, components: usize) -> Result<(), AllocError> {
+        // A bundle is a struct of its components, so it has at least their sizes together, and the greatest of their alignments.
+        self.values.try_reserve(components, size_of::<B>() + B::LEN * align_of::<B>(), align_of::<B>())
     }
 
     /// Returns a builder with clones of all components. They are cloned as for [`EntityMut::clone_entity`].
@@ -426,11 +435,12 @@ impl BundleBuilder {
     #[cold]
     #[inline(never)]
     fn resolve(&mut self, world: &mut World) -> Result<usize, StructuralError> {
-        self.follows = false;
+        // What was resolved before is not valid if this fails.
+        (self.follows, self.resolved.world) = (false, None);
         let (mut ids, count) = (self.try_ids(world)?, self.len());
         let mut order: Vec<u16> = try_vec(count)?;
         order.extend((0..count).map(|at| at as u16));
-        order.sort_unstable_by_key(|at| ids[*at as usize]);
+        sort_short_by_key(&mut order, |at| ids[*at as usize]);
         let Resolved { types, positions, .. } = &mut self.resolved;
         types.clear();
         positions.clear();
@@ -439,8 +449,7 @@ impl BundleBuilder {
         types.extend(self.values.entries.iter().map(|value| value.vtable.type_id));
         positions.resize(count, 0);
         (0..).zip(&order).for_each(|(position, at)| positions[*at as usize] = position);
-        ids.sort_unstable();
-        self.resolved.world = None;
+        sort_short(&mut ids);
         self.resolved.bundle_id = world.bundle_id_of_ids(&ids)?;
         self.resolved.world = Some(world.id());
         self.follows = true;

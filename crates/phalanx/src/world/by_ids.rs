@@ -8,6 +8,7 @@ use crate::bundle_info::EdgeKey;
 use crate::component::{ComponentId, Components, WriteFn};
 use crate::error::StructuralError;
 use crate::layout::Kind;
+use crate::sort::sort_short_by_key;
 use core::ptr::NonNull;
 use phalanx_store::{AllocError, Entity};
 
@@ -27,7 +28,7 @@ impl Values {
     pub(super) fn try_new(components: &Components, given: &[(ComponentId, NonNull<u8>)]) -> Result<Values, AllocError> {
         let (mut ids, mut values) = (try_vec(given.len())?, try_vec(given.len())?);
         let mut sorted = try_clone_slice(given)?;
-        sorted.sort_unstable_by_key(|(id, _)| *id);
+        sort_short_by_key(&mut sorted, |(id, _)| *id);
         for (id, value) in sorted {
             let info = components.info(id);
             ids.push(id);

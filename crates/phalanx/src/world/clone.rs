@@ -297,15 +297,13 @@ impl World {
             // SAFETY: all components can be cloned. The tables have the same signature and so the same columns, and capacity for
             // these rows is reserved.
             unsafe { clone_rows(&self.storage.components, from, 0, to, 0, from.len) };
-            for &entity in from.slots() {
-                // SAFETY: the lanes of the row were written just now.
-                unsafe { to.push(entity, &mut copy.storage.table_order) };
-            }
+            // SAFETY: the lanes of these rows were written just now, and capacity for the slots is reserved with them.
+            unsafe { to.push_all(from.slots(), &mut copy.storage.table_order) };
             to.copy_column_ticks(from);
             to.stamp = from.stamp;
         }
+        // The entities were copied with their locations: tables have the same numbers.
         copy.storage.table_order = table_order;
-        (0..copy.storage.tables.len() as u32).for_each(|table| copy.storage.set_locations(table, 0));
         copy.storage.restructured();
         Ok(copy)
     }

@@ -309,7 +309,7 @@ unsafe fn reserve_required(
     rows: u32,
     components: &Components,
 ) -> Result<(), AllocError> {
-    for (at, required) in required.iter().enumerate().filter(|(_, one)| one.requirement.kind == Kind::Table) {
+    for (at, required) in required.iter().enumerate().filter(|(_, one)| one.requirement.kind() == Kind::Table) {
         for lane in 0..components.info(required.id).lanes().len() {
             // SAFETY: the columns are those of the components and no row is in use, by the caller's contract.
             unsafe { (*to.first.lane(at, Kind::Table).0.add(lane)).try_grow(rows)? };
@@ -355,7 +355,7 @@ impl<'a> WrittenColumns<'a> {
     ///
     /// The columns are those of the components, and the row is less than the number of rows.
     unsafe fn lane(&self, at: usize, row: usize) -> (*mut Lane, usize) {
-        let kind = self.required[at].requirement.kind;
+        let kind = self.required[at].requirement.kind();
         // SAFETY: the columns are those of the components, by the caller's contract.
         let (lane, first) = unsafe { self.to.first.lane(at, kind) };
         match kind {

@@ -9,8 +9,8 @@
 #![allow(unsafe_code)]
 
 use super::World;
+use crate::sort::sort_short;
 use phalanx_store::Entity;
-use std::collections::HashMap;
 
 impl World {
     /// Frees memory that is not needed, and returns the number of rows that were moved or freed. Zero means that nothing is left
@@ -86,11 +86,10 @@ impl World {
             kept(at - 1, table.len)
         });
         self.storage.tables.shrink_to_fit();
-        self.storage.by_signature = HashMap::with_capacity_and_hasher(self.storage.tables.len(), Default::default());
         self.storage.directory.iter_mut().for_each(|lanes| *lanes = Vec::new());
         let mut tables = core::mem::take(&mut self.storage.tables);
         let mut order: Vec<(u64, u32)> = (0..).zip(&tables).map(|(number, table)| (table.stamp, number)).collect();
-        order.sort_unstable();
+        sort_short(&mut order);
         self.storage.table_order.reset(tables.len());
         for (_, number) in order {
             let table = &mut tables[number as usize];
@@ -100,11 +99,11 @@ impl World {
             }
         }
         for (number, table) in (0..).zip(&tables) {
-            self.storage.by_signature.insert(table.signature.clone(), number);
             self.storage.enter(table, number);
             let stays = |slot: &&Entity| self.storage.entities.payload(**slot).is_some_and(|at| at.table == number);
             moved += table.slots().iter().filter(|slot| !stays(slot)).count();
         }
+        self.storage.by_signature.reset(&tables);
         self.storage.tables = tables;
         (0..self.storage.tables.len() as u32).for_each(|table| self.storage.set_locations(table, 0));
         self.storage.directory.iter_mut().for_each(Vec::shrink_to_fit);

@@ -62,6 +62,8 @@ impl ComponentDescriptor {
             requires: &[],
             relation: None,
             is_hidden: false,
+            #[cfg(feature = "reflect")]
+            reflected: None,
             usage: Default::default(),
         }
     }

@@ -159,7 +159,9 @@ impl<C: Component> ComponentViewMut<'_, C> {
 
     /// Finds out whether the next change may take the fast path.
     fn find_fast_path(&mut self) {
-        self.fast = has_fast_path::<C>() && self.id == self.world.id() && self.world.storage.is_fast_path_open();
+        self.fast = has_fast_path::<C>()
+            && self.id == self.world.id()
+            && (self.world.storage.is_fast_path_open() || self.world.is_quiet_path::<C>());
         if self.fast {
             self.sparse = self.world.bundles.get(self.bundle_id).sparse[0];
         }
@@ -322,6 +324,8 @@ impl<C: Component> ComponentViewMut<'_, C> {
     ///
     /// The closure is called with the entity and the value of every row, main or [extra](crate::Key), in the
     /// [order](crate::query#order) of queries. Rows are changed after that. If the closure panics, nothing has changed.
+    ///
+    /// To change values of a pool on the way, there is [`PoolMut::retain`](crate::PoolMut::retain).
     ///
     /// ```
     /// use phalanx::{Component, World};

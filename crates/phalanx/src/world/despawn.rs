@@ -6,7 +6,7 @@ use super::{Location, RowId, World};
 use crate::alloc::{try_vec, unwrap_alloc};
 use crate::error::{NoSuchEntity, RelationError, RowError, StructuralError, infallible, panic_change, require_alive};
 use crate::mutation::despawn_set::DespawnSet;
-use crate::mutation::{InPlace, RemovedRows, Reserved, Unrecorded};
+use crate::mutation::{DoomedList, InPlace, RemovedRows, Reserved, Unrecorded};
 use crate::query::QueryFilter;
 use crate::rows::Row;
 use crate::signal::dispatch_catch;
@@ -250,7 +250,7 @@ impl World {
             _ => entities,
         };
         if has_relations && !self.storage.journal.is_active() && self.storage.can_discard(entities) {
-            self.storage.discard_entities(entities, set.tree());
+            self.storage.discard_entities(entities, set.tree())?;
             return Ok(entities.len() - related);
         }
         let (mut count, mut entries) = (0, 0);
@@ -267,12 +267,14 @@ impl World {
         let mut removed = RemovedRows::try_with_capacity(count)?;
         self.storage.sparse.try_reserve_displaced(count)?;
         self.storage.reserve_entries(entries)?;
+        let mut doomed = DoomedList::default();
+        doomed.try_reserve(&self.storage, entities)?;
         let mut despawned = 0;
         if despawns == Despawns::All {
             // Without links, nothing depends on the order.
             self.storage.cut_all_links();
         } else {
-            self.storage.doom(entities);
+            self.storage.doom(entities, &mut doomed);
         }
         for &entity in entities {
             if self.contains(entity) {

@@ -115,9 +115,14 @@ impl<'w> EntityRef<'w> {
     /// Returns the names of the entity's components, in alphabetical order.
     #[doc(alias = "component_types")]
     pub fn component_names(&self) -> impl Iterator<Item = &'static str> + use<'w> {
+        let components = &self.world.storage.components;
+        self.component_ids().map(|id| components.info(id).name())
+    }
+
+    /// Returns the ids of the entity's components, in alphabetical order of their names.
+    pub fn component_ids(&self) -> impl Iterator<Item = ComponentId> + use<'w> {
         let EntityRef { world, entity } = *self;
-        let components = &world.storage.components;
-        components.in_order().filter(move |id| world.storage.has(entity, *id)).map(|id| components.info(id).name())
+        world.storage.components.in_order().filter(move |id| world.storage.has(entity, *id))
     }
 
     /// Returns the address of a component's value. It is valid until the world is changed or the value is written.

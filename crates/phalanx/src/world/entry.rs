@@ -54,6 +54,23 @@ impl EntityMut<'_> {
     /// assert!(!world.has::<Wounds>(e));
     /// # Ok::<(), phalanx::NoSuchEntity>(())
     /// ```
+    ///
+    /// An entry borrows the world. Two entries at a time do not compile:
+    ///
+    /// ```compile_fail,E0499
+    /// # use phalanx::{Component, World};
+    /// # #[derive(Component)]
+    /// # struct Health(u32);
+    /// # #[derive(Component)]
+    /// # struct Armour(u32);
+    /// let mut world = World::new();
+    /// let e = world.spawn(());
+    /// let mut entity = world.entity_mut(e).unwrap();
+    /// let (health, armour) = (entity.entry::<Health>(), entity.entry::<Armour>());
+    /// health.or_insert(Health(armour.or_insert(Armour(1)).0));
+    /// ```
+    #[doc(alias = "get_or_emplace")]
+    #[doc(alias = "try_emplace")]
     pub fn entry<C: Component>(&mut self) -> Entry<'_, C> {
         let (entity, component) = (self.entity, PhantomData);
         match self.has::<C>() {

@@ -6,10 +6,11 @@ use crate::change_detection::{self, TracksChanges};
 use crate::component::Component;
 use crate::error::ComponentError;
 use crate::layout::{ComponentRef, Kind, Layout};
-use crate::sparse::{SparseStorage, Store};
+use crate::sparse::{LinearStorage, Store};
 use crate::storage::Storage;
 use core::marker::PhantomData;
-use phalanx_store::raw::{DenseIndex, Lane};
+use phalanx_store::index::SparseLookup;
+use phalanx_store::raw::Lane;
 use phalanx_store::{Entity, Payloads};
 
 /// What a reader of `C` sees.
@@ -98,25 +99,30 @@ impl Storage {
     pub(super) fn source<C: Component>(&self) -> Source<'_, C> {
         let locations = self.entities.payloads();
         match C::Layout::KIND {
-            Kind::Table => Source {
-                locations,
-                lanes: self.lanes_of(self.components.id::<C>()),
-                sparse: None,
-                component: PhantomData,
-            },
+            Kind::Table => {
+                let lanes = self.lanes_of(self.components.id::<C>());
+                Source { locations, lanes, pool: None, linear: None, component: PhantomData }
+            }
             Kind::Pool | Kind::Linear => {
                 let sparse = self.sparse.storage_id_of::<C>(&self.components).map(|number| self.sparse.get(number));
-                Source { locations, lanes: &[], sparse, component: PhantomData }
+                let (pool, linear) = match sparse.map(|sparse| &sparse.store) {
+                    Some(Store::Pool(pool)) => (Some((pool.dense.index().lookup(), pool.values().lane())), None),
+                    Some(Store::Linear(linear)) => (None, Some((linear, linear.values().lane()))),
+                    None => (None, None),
+                };
+                Source { locations, lanes: &[], pool, linear, component: PhantomData }
             }
         }
     }
 }
 
-/// What leads to the values of a component: its lanes by table, or its sparse storage; and the locations of entities.
+/// What leads to the values of a component: its lanes by table, or its sparse storage with its first lane; and the locations of
+/// entities.
 pub(super) struct Source<'w, C> {
     locations: Payloads<'w, Location>,
     lanes: &'w [*mut Lane],
-    sparse: Option<&'w SparseStorage>,
+    pool: Option<(SparseLookup<'w, Entity>, *mut Lane)>,
+    linear: Option<(&'w LinearStorage, *mut Lane)>,
     component: PhantomData<fn() -> C>,
 }
 
@@ -136,20 +142,17 @@ impl<'w, C: Component> Source<'w, C> {
             storage.components.count_lookup(storage.components.id::<C>());
         }
         let find_location = || self.locations.get(entity);
-        let found = match (C::Layout::KIND, self.sparse.map(|sparse| &sparse.store)) {
-            (Kind::Table, _) => find_location().and_then(|location| {
+        let found = match C::Layout::KIND {
+            Kind::Table => find_location().and_then(|location| {
                 let lane = *self.lanes.get(location.table as usize)?;
                 (!lane.is_null()).then_some((lane, location.row))
             }),
             // Only slots that are alive are in a pool, under their generations.
-            (Kind::Pool, Some(Store::Pool(pool))) => {
-                pool.dense.index().position(entity).map(|position| (pool.values().lane(), position))
-            }
-            (Kind::Linear, Some(Store::Linear(linear))) => {
+            Kind::Pool => self.pool.and_then(|(pool, lane)| pool.position(entity).map(|position| (lane, position))),
+            Kind::Linear => self.linear.and_then(|(linear, lane)| {
                 let index = entity.index();
-                (linear.has(index) && find_location().is_some()).then(|| (linear.values().lane(), index))
-            }
-            _ => None,
+                (linear.has(index) && find_location().is_some()).then_some((lane, index))
+            }),
         };
         if let Some((lane, row)) = found {
             // SAFETY: the source has the lanes of `C`, and the row is in use. The storage is borrowed for `'w`.

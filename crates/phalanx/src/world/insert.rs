@@ -1,6 +1,7 @@
 //! Inserts components into entities.
 #![allow(unsafe_code)]
 
+use super::recorded_change::has_recorded_path;
 use super::{Location, World};
 use crate::bundle::{Bundle, BundlePtr, Required, VisitSingle, WriteOnce};
 use crate::bundle_info::EdgeKey;
@@ -11,7 +12,7 @@ use crate::signal::dispatch_catch;
 use crate::sparse::{FastInsert, has_fast_path};
 use crate::storage::Storage;
 use core::mem::ManuallyDrop;
-use phalanx_store::Entity;
+use phalanx_store::{AllocError, Entity};
 
 impl World {
     /// Inserts the components of `bundle` into `entity`. Components that it already has are overwritten, and their old values
@@ -57,6 +58,19 @@ impl World {
     /// Inserts a bundle on the slow path.
     #[inline(never)]
     fn insert_slow<B: Bundle>(&mut self, entity: Entity, bundle: B) -> Result<(), StructuralError> {
+        let bundle = ManuallyDrop::new(bundle);
+        if const { B::LEN == 1 && B::SPARSE == 1 && !B::REQUIRES } && self.storage.journal.is_active() {
+            // SAFETY: the bundle is moved out once, here or below.
+            match unsafe { B::visit_single(&raw const *bundle, InsertRecorded { world: self, entity }) } {
+                Some(Ok(true)) => return Ok(()),
+                Some(Err(error)) => {
+                    drop(ManuallyDrop::into_inner(bundle));
+                    return Err(error.into());
+                }
+                _ => {}
+            }
+        }
+        let bundle = ManuallyDrop::into_inner(bundle);
         let mut bundle_id = self.bundle_id_of(&bundle)?;
         self.storage.flush()?;
         let from = self.storage.try_location(entity)?;
@@ -184,6 +198,25 @@ impl VisitSingle for InsertFast<'_> {
         // SAFETY: the storage is the component's. The value may be moved out, by the caller's contract; an old one is dropped.
         let put = unsafe { self.storage.sparse.typed(number).insert(entity, component, || entities.contains(entity)) };
         matches!(put, FastInsert::Done(_))
+    }
+}
+
+/// Inserts the only component of a bundle in a world that records events, like [`InsertFast`]. Fails if allocation fails.
+struct InsertRecorded<'w> {
+    world: &'w mut World,
+    entity: Entity,
+}
+
+impl VisitSingle for InsertRecorded<'_> {
+    type Output = Result<bool, AllocError>;
+
+    #[inline(always)]
+    unsafe fn visit<C: Component>(self, component: *const C) -> Result<bool, AllocError> {
+        match const { has_recorded_path::<C>() } {
+            // SAFETY: the component is moved out once, by the caller's contract.
+            true => unsafe { self.world.insert_recorded(self.entity, component) },
+            false => Ok(false),
+        }
     }
 }
 

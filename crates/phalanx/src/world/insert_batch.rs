@@ -41,9 +41,8 @@ impl World {
     ///
     /// # Panics
     ///
-    /// - If the bundle contains a component twice.
-    /// - If creating a [required component](crate::Component#required-components) panics. The entities before it have their bundles
-    ///   then.
+    /// If the bundle contains a component twice. If creating a [required component](crate::Component#required-components) panics,
+    /// nothing has changed.
     #[doc(alias = "insert_or_spawn_batch")]
     #[track_caller]
     pub fn insert_batch<B: Bundle>(

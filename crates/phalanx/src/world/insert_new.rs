@@ -65,9 +65,8 @@ fn insert_new<B: Bundle>(world: &mut World, entity: Entity, bundle: B) -> Result
     // Dropped last, also on error.
     let mut unused = BundleBuilder::new();
     let mut new = BundleBuilder::new();
-    let bytes = size_of::<B>() + B::LEN * align_of::<B>();
-    unused.try_reserve(present, bytes)?;
-    new.try_reserve(count - present, bytes)?;
+    unused.try_reserve_bundle::<B>(present)?;
+    new.try_reserve_bundle::<B>(count - present)?;
     bundle.add_to(&mut Missing { world, entity, new: &mut new, unused: &mut unused });
     match new.is_empty() {
         true => Ok(()),

@@ -3,6 +3,7 @@
 use super::{Location, World};
 use crate::layout::Kind;
 use crate::names::NameIndex;
+use crate::sparse::SparseStorage;
 use crate::storage::Storage;
 use crate::storage::table::{Column, Table};
 use core::fmt;
@@ -128,28 +129,12 @@ impl World {
     /// println!("{memory}");
     /// ```
     pub fn memory(&self) -> Memory {
-        let tables = self.storage.tables.iter().map(|table| TableMemory {
-            rows: table.len as usize,
-            capacity: table.cap as usize,
-            entities: table.entities.bytes(),
-            columns: table.columns.iter().map(|column| column_memory(&self.storage, table, column)).collect(),
-        });
+        let tables = self.storage.tables.iter().map(|table| table_memory(&self.storage, table));
         // A slot's word and its location are one entry.
         let slots = self.storage.entities.memory();
         let locations = slots.keys / size_of::<(u32, Location)>() * size_of::<Location>();
         let entities = slots.total() - locations;
-        let sparse = self.storage.sparse.iter().map(|sparse| {
-            let (keys, index) = sparse.overhead();
-            SparseMemory {
-                component: self.storage.components.info(sparse.id).name(),
-                kind: self.storage.components.info(sparse.id).kind(),
-                len: sparse.len() as usize,
-                capacity: sparse.capacity() as usize,
-                values: sparse.values().bytes(),
-                keys,
-                index,
-            }
-        });
+        let sparse = self.storage.sparse.iter().map(|sparse| sparse_memory(&self.storage, sparse));
         let (rows, masks, signals) = (
             self.storage.rows.bytes(),
             self.storage.sparse.overhead() + self.despawn_set.bytes(),
@@ -160,8 +145,32 @@ impl World {
     }
 }
 
+/// Returns the memory of a table.
+pub(crate) fn table_memory(storage: &Storage, table: &Table) -> TableMemory {
+    TableMemory {
+        rows: table.len as usize,
+        capacity: table.cap as usize,
+        entities: table.entities.bytes(),
+        columns: table.columns.iter().map(|column| column_memory(storage, table, column)).collect(),
+    }
+}
+
+/// Returns the memory of a sparse component.
+pub(crate) fn sparse_memory(storage: &Storage, sparse: &SparseStorage) -> SparseMemory {
+    let (info, (keys, index)) = (storage.components.info(sparse.id), sparse.overhead());
+    SparseMemory {
+        component: info.name(),
+        kind: info.kind(),
+        len: sparse.len() as usize,
+        capacity: sparse.capacity() as usize,
+        values: sparse.values().bytes(),
+        keys,
+        index,
+    }
+}
+
 /// Returns the memory of a column.
-pub(super) fn column_memory(storage: &Storage, table: &Table, column: &Column) -> ColumnMemory {
+pub(crate) fn column_memory(storage: &Storage, table: &Table, column: &Column) -> ColumnMemory {
     let lanes = &table.lane_list()[column.first as usize..][..column.lanes as usize];
     let lane =
         |lane: &Lane| LaneMemory { row: lane.row_size(), capacity: lane.capacity() as usize, bytes: lane.bytes() };

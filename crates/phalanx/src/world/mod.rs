@@ -41,6 +41,7 @@ mod move_components;
 mod moved_names;
 mod pool_mut;
 mod pool_ref;
+mod recorded_change;
 mod remove;
 mod replace;
 mod resolve_bundle;
@@ -71,6 +72,8 @@ pub use entry::{Entry, OccupiedEntry, VacantEntry};
 pub(crate) use get::Ref;
 pub use layout_report::{Advice, ComponentReport, LayoutBytes, LayoutReport, Placement};
 pub use memory::{ColumnMemory, LaneMemory, Memory, SparseMemory, TableMemory};
+#[cfg(feature = "reflect")]
+pub(crate) use memory::{column_memory, sparse_memory, table_memory};
 pub use pool_mut::PoolMut;
 pub use pool_ref::PoolRef;
 pub use resources_mut::ResourcesMut;
@@ -232,7 +235,7 @@ impl World {
         self.storage.components.validate()?;
         let tables = self.storage.tables.len();
         let entered = self.storage.directory.iter().map(Vec::len).max().unwrap_or(0);
-        if self.storage.by_signature.len() != tables || entered > tables {
+        if !self.storage.by_signature.is_valid(&self.storage.tables) || entered > tables {
             return Err("a table that is registered in part");
         }
         self.storage.table_order.validate(self.storage.tables.iter().map(|table| table.stamp))?;
@@ -247,9 +250,6 @@ impl World {
                 if self.storage.try_location(entity) != Ok(Location { table: number as u32, row: row as u32 }) {
                     return Err("an entity that is not where its location says");
                 }
-            }
-            if self.storage.by_signature.get(&table.signature) != Some(&(number as u32)) {
-                return Err("a table that its signature does not lead to");
             }
             for id in (0..self.storage.components.len()).map(|id| ComponentId::from_index(id as u32)) {
                 if self.storage.lane(id, number as u32).is_null() == table.signature.has(id) {
@@ -294,7 +294,7 @@ impl World {
 }
 
 /// Returns a number that was not returned before.
-fn next_id() -> u64 {
+pub(crate) fn next_id() -> u64 {
     static NEXT: AtomicU64 = AtomicU64::new(0);
     NEXT.fetch_add(1, Ordering::Relaxed)
 }

@@ -1,7 +1,7 @@
 //! Moves and clones selected components from one entity to another.
 #![allow(unsafe_code)]
 
-use super::slot_batch::{finish_each, reserve_each};
+use super::slot_batch::{finish_each, make_required, reserve_each};
 use super::{EntityMut, World};
 use crate::alloc::try_vec;
 use crate::bundle::{Bundle, BundlePtr};
@@ -12,7 +12,7 @@ use crate::error::StructuralError;
 use crate::journal::{MovedValues, ValuePtr};
 use crate::layout::Kind;
 use crate::mutation::stash::{DropStash, Stash};
-use crate::mutation::{MovedTo, Reserved};
+use crate::mutation::{MadeRequired, MovedTo, Reserved};
 use crate::storage::Storage;
 use crate::storage::table::ALIGNED_FOR_ALL;
 use phalanx_store::Entity;
@@ -105,6 +105,8 @@ fn move_components<B: Bundle>(world: &mut World, from: Entity, to: Entity) -> Re
     let mut moved: MovedValues = try_vec(originals.len())?;
     let mut stash = Stash::default();
     reserve_each(world, [(to, inserted, true), (from, bundle_id, false)].into_iter(), &mut stash)?;
+    let mut required = MadeRequired::default();
+    let mut made = make_required(world, core::iter::once((to, inserted)), &mut required)?;
     world.storage.begin_linked_entries();
     let mut ending = DropStash::new(&mut stash);
     let World { bundles, storage, .. } = &mut *world;
@@ -114,15 +116,16 @@ fn move_components<B: Bundle>(world: &mut World, from: Entity, to: Entity) -> Re
     // columns of the bundle, in its order, and count as moved out by the next commit.
     unsafe {
         let copy = |ptr| originals.iter().for_each(|value| value.copy(ptr));
-        storage.move_row_with(Reserved::new(), to, at, edge, copy, ending.stash());
+        storage.move_row_with(Reserved::new(), (to, at), edge, copy, &mut made, ending.stash());
     }
-    moved.extend(originals.iter().filter_map(|value| Some((value.id, storage.value_ptr(to, value.id)?))));
+    moved.extend(originals.iter().map(|value| (value.id, ValuePtr::None)));
     // The row may have taken the position of the other one.
     let at = storage.try_location(from)?;
     let edge = bundles.edge(bundle_id, at.table, false);
     // SAFETY: the entity is at `at`, its edge for this bundle exists, and inserts nothing. Everything is reserved, and the values
     // were moved out.
-    unsafe { storage.move_row(Reserved::new(), from, at, edge, &mut MovedTo { values: &mut moved }) };
+    unsafe { storage.move_row(Reserved::new(), from, at, edge, &mut MovedTo { slot: to, values: &mut moved }) };
+    drop(made);
     storage.sparse.release_pages();
     finish_each(world, ending);
     Ok(())

@@ -340,6 +340,9 @@ impl<C: Component<Layout = layout::Pool>> PoolMut<'_, C> {
     ///
     /// If the function panics, no value is removed.
     ///
+    /// Here the function may also change the values. [`ComponentViewMut::retain`](crate::ComponentViewMut::retain) only reads them,
+    /// and is for components of every layout.
+    ///
     /// ```
     /// use phalanx::{Component, World};
     ///

@@ -1,6 +1,7 @@
 //! Removes components from entities.
 #![allow(unsafe_code)]
 
+use super::recorded_change::{MAX_ON_STACK, has_recorded_path};
 use super::{Location, World};
 use crate::bundle::{Bundle, BundlePtr, VisitSingle};
 use crate::bundle_info::EdgeKey;
@@ -10,7 +11,7 @@ use crate::mutation::InPlace;
 use crate::signal::dispatch_catch;
 use crate::sparse::has_fast_path;
 use crate::storage::Storage;
-use phalanx_store::Entity;
+use phalanx_store::{AllocError, Entity};
 
 impl World {
     /// Removes the components of `B` from `entity` and drops them. Components that it does not have are ignored. Returns `true`
@@ -51,6 +52,14 @@ impl World {
     /// Removes a bundle on the slow path.
     #[inline(never)]
     fn remove_slow<B: Bundle>(&mut self, entity: Entity) -> Result<bool, StructuralError> {
+        if self.storage.journal.is_active() {
+            // SAFETY: the visitor does not read through the pointer.
+            match unsafe { B::visit_single(core::ptr::dangling(), RemoveRecorded { world: self, entity }) } {
+                Some(Ok(Some(removed))) => return Ok(removed),
+                Some(Err(error)) => return Err(error.into()),
+                _ => {}
+            }
+        }
         let bundle_id = self.full_bundle_id::<B>()?;
         self.storage.flush()?;
         let from = self.storage.try_location(entity)?;
@@ -176,8 +185,23 @@ impl VisitSingle for RemoveFast<'_> {
     }
 }
 
-/// The size of the largest value that the fast path moves to the stack. Larger values are dropped where they are.
-const MAX_ON_STACK: usize = 4096;
+/// Removes the only component of a bundle in a world that records events, like [`RemoveFast`]. Fails if allocation fails.
+struct RemoveRecorded<'w> {
+    world: &'w mut World,
+    entity: Entity,
+}
+
+impl VisitSingle for RemoveRecorded<'_> {
+    type Output = Result<Option<bool>, AllocError>;
+
+    #[inline(always)]
+    unsafe fn visit<C: Component>(self, _: *const C) -> Result<Option<bool>, AllocError> {
+        match const { has_recorded_path::<C>() } {
+            true => self.world.remove_recorded::<C>(self.entity),
+            false => Ok(None),
+        }
+    }
+}
 
 impl Storage {
     /// Removes a component on the fast path and drops it. Returns `None` if it could not, and otherwise whether the entity had

@@ -180,7 +180,7 @@ impl World {
         required.extend(info.required.iter().copied().filter(|required| {
             let storage_id = self.storage.sparse.storage_id(required.id);
             let at = all.sparse[all.own_sparse + first..].iter().take(32).position(|other| Some(*other) == storage_id);
-            required.requirement.kind == Kind::Table || at.is_none_or(|at| bits & 1 << at == 0)
+            required.requirement.kind() == Kind::Table || at.is_none_or(|at| bits & 1 << at == 0)
         }));
         let signature = info.signature.try_clone()?;
         let key = BundleKey::Without(reduced as u32, first as u32, bits);
@@ -231,7 +231,7 @@ impl World {
         let removed = Signature::try_of(removed.iter().copied())?;
         let kept = self.storage.tables[source as usize].signature.try_difference(&removed)?;
         let mut required = try_vec(info.required.len())?;
-        let is_absent = |one: &Required| one.requirement.kind != Kind::Table || !kept.has(one.id);
+        let is_absent = |one: &Required| one.requirement.kind() != Kind::Table || !kept.has(one.id);
         required.extend(info.required.iter().copied().filter(is_absent));
         let goal = with_required(&kept.try_merge(&info.signature)?, &required)?;
         let left = removed.try_merge(&info.signature)?;
@@ -249,7 +249,7 @@ impl World {
 /// Returns a signature with the table components of a list.
 fn with_required(signature: &Signature, required: &[Required]) -> Result<Signature, AllocError> {
     let mut all = signature.try_clone()?;
-    let tables = required.iter().filter(|required| required.requirement.kind == Kind::Table);
+    let tables = required.iter().filter(|required| required.requirement.kind() == Kind::Table);
     tables.into_iter().try_for_each(|required| all.try_insert(required.id))?;
     Ok(all)
 }

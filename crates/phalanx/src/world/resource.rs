@@ -77,6 +77,42 @@ impl World {
         self.resources.find_mut::<R>()?.get_tracked(run)
     }
 
+    /// Returns a resource, for writing. If the world does not have it, inserts the value that `make` returns first.
+    ///
+    /// ```
+    /// use phalanx::World;
+    ///
+    /// struct Score(u32);
+    ///
+    /// let mut world = World::new();
+    /// for _ in 0..3 {
+    ///     world.resource_or_insert_with(|| Score(10)).0 += 1;
+    /// }
+    /// assert_eq!(world.resource::<Score>()?.0, 13);
+    /// # Ok::<(), phalanx::NoSuchResource>(())
+    /// ```
+    ///
+    /// # Panics
+    ///
+    /// Panics if the resource is in a [scope](World::resource_scope): it is not in the world then, but comes back.
+    #[doc(alias = "get_resource_or_insert_with")]
+    #[doc(alias = "get_resource_or_init")]
+    #[doc(alias = "init_resource")]
+    #[doc(alias = "UniqueOrDefaultView")]
+    #[track_caller]
+    pub fn resource_or_insert_with<R: Send + Sync + 'static>(&mut self, make: impl FnOnce() -> R) -> ResMut<'_, R> {
+        let found = self.resources.find::<R>();
+        let in_scope = found.is_ok_and(|slot| slot.in_scope);
+        assert!(!in_scope, "the resource {} is in a scope", core::any::type_name::<R>());
+        if !self.contains_resource::<R>() {
+            self.insert_resource(make());
+        }
+        match self.resource_mut::<R>() {
+            Ok(resource) => resource,
+            Err(error) => unreachable!("the world has the resource: {error}"),
+        }
+    }
+
     /// Removes a resource, and returns it.
     ///
     /// # Errors

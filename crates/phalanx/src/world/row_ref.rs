@@ -112,6 +112,13 @@ impl<'w> RowRef<'w> {
         self.world.get_ref::<C>(self.row.0).map_err(|error| self.world.storage.row_error(self.row, error))
     }
 
+    /// Returns the ids of the row's components, in alphabetical order of their names.
+    pub fn component_ids(&self) -> impl Iterator<Item = ComponentId> + use<'w> {
+        let RowRef { world, row } = *self;
+        let ids = world.storage.components.in_order().filter(|id| *id != ComponentId::ROW);
+        ids.filter(move |id| world.storage.has(row.0, *id))
+    }
+
     /// Returns `true` if the row has the component.
     pub fn has<C: Component>(&self) -> bool {
         self.world.has::<C>(self.row.0)

@@ -7,8 +7,8 @@ use super::World;
 use crate::alloc::try_vec;
 use crate::bundle::Bundle;
 use crate::error::StructuralError;
-use crate::mutation::Reserved;
 use crate::mutation::stash::{DropStash, Stash};
+use crate::mutation::{Made, MadeRequired, Reserved};
 use crate::signal::{apply_deferred, dispatch_catch};
 use crate::sparse::SparseInserts;
 use phalanx_store::{AllocError, Entity};
@@ -28,17 +28,21 @@ pub(super) fn insert_each<B: Bundle>(
     }
     let moves = slots.iter().zip(&bundle_ids).map(|(slot, bundle_id)| (*slot, *bundle_id, true));
     reserve_each(world, moves, &mut stash)?;
+    let mut required = MadeRequired::default();
+    let mut made = make_required(world, slots.iter().copied().zip(bundle_ids.iter().copied()), &mut required)?;
     world.storage.begin_linked_entries();
-    // Displaced values are dropped also if splitting a value panics, or creating a required one.
+    // Displaced values are dropped also if splitting a value panics.
     let mut ending = DropStash::new(&mut stash);
     for ((slot, bundle), bundle_id) in slots.into_iter().zip(bundles).zip(bundle_ids) {
         let from = world.storage.try_location(slot)?;
         let edge = world.bundles.edge(bundle_id, from.table, true);
         // SAFETY: the slot is at `from`, its edge for this bundle exists, and everything is reserved.
         unsafe {
-            world.storage.move_row_with(Reserved::new(), slot, from, edge, |ptr| bundle.write(ptr), ending.stash())
+            let write = |ptr| bundle.write(ptr);
+            world.storage.move_row_with(Reserved::new(), (slot, from), edge, write, &mut made, ending.stash());
         };
     }
+    drop(made);
     world.storage.sparse.release_pages();
     finish_each(world, ending);
     Ok(())
@@ -55,11 +59,30 @@ pub(super) fn remove_each(world: &mut World, bundle_id: usize, slots: Vec<Entity
         let has = |number: &u32| world.storage.sparse.get(*number).row(slot.index()).is_some();
         count += usize::from(edge.target != from.table || edge.sparse_removes.iter().any(has));
         // SAFETY: the slot is at `from`, its edge for this bundle exists, and everything is reserved.
-        unsafe { world.storage.move_row_with(Reserved::new(), slot, from, edge, |_| (), &mut stash) };
+        unsafe {
+            world.storage.move_row_with(Reserved::new(), (slot, from), edge, |_| (), &mut Made::none(), &mut stash);
+        }
     }
     world.storage.sparse.release_pages();
     finish_each(world, DropStash::new(&mut stash));
     Ok(count)
+}
+
+/// Creates the values of required components for the insertion of bundles into slots that differ. Their edges exist.
+///
+/// This is user code, and changes nothing.
+pub(super) fn make_required<'m>(
+    world: &World,
+    inserts: impl Iterator<Item = (Entity, usize)>,
+    required: &'m mut MadeRequired,
+) -> Result<Made<'m>, StructuralError> {
+    required.begin();
+    for (slot, bundle_id) in inserts {
+        let from = world.storage.try_location(slot)?;
+        required.try_expect(&world.bundles.edge(bundle_id, from.table, true).required)?;
+    }
+    required.try_reserve()?;
+    Ok(required.make())
 }
 
 /// Dispatches the changes of a batch, and drops the displaced values.

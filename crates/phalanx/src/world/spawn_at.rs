@@ -5,6 +5,7 @@ use super::World;
 use crate::bundle::{Bundle, BundleGuard, Required};
 use crate::error::StructuralError;
 use crate::mutation::Reserved;
+use crate::storage::Storage;
 use phalanx_store::{AllocError, Entity};
 
 impl World {
@@ -13,7 +14,7 @@ impl World {
     /// The entity is one of these:
     ///
     /// - It is alive and has no components, like one that was [reserved](World::reserve_entity) or spawned by
-    ///   [`spawn_empty`](World::spawn_empty).
+    ///   [`spawn_empty`](World::spawn_empty). It keeps its [name](crate::Name) and its links, if it has any.
     /// - Its slot is free, and had neither this generation nor a later one. So no handle that was ever valid becomes valid
     ///   again. Lower slots that were never used become free: memory is allocated for all of them.
     ///
@@ -41,7 +42,8 @@ impl World {
         let bundle_id = self.bundle_id_of(&bundle)?;
         self.storage.flush()?;
         if let Ok(location) = self.storage.try_location(entity) {
-            let has_none = self.storage.sparse.storages_of(entity.index()).next().is_none();
+            let Storage { sparse, components, .. } = &self.storage;
+            let has_none = sparse.storages_of(entity.index()).all(|storage| components.is_hidden(storage.id));
             return match location.table {
                 0 if has_none => self.try_insert(entity, bundle),
                 _ => Err(StructuralError::SlotOccupied { entity, by: Some(entity) }),

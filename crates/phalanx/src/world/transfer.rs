@@ -157,7 +157,7 @@ impl<'a> Transfer<'a> {
         }));
         // SAFETY: capacity is reserved there, and the values count as moved out here.
         unsafe { sparse.move_in(&self.from.sparse, &self.to.sparse) };
-        self.from.doom(entities);
+        self.from.doom_moved(entities);
         self.from.unlink_pairs(&links.from);
         let mut rows = leaving.as_slice();
         for &entity in entities {

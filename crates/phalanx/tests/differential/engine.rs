@@ -6,12 +6,12 @@
 //! too, a panic of a destructor or of a listener means that the operation stands.
 
 use super::kinds::{
-    ConstructorPanicked, Heard, KINDS, ListenerPanicked, NAMES, PILES, Pile, REQUIRED, add, arm_constructors, keep,
-    listen, prepare, read, read_row, register, replace, requires, retain,
+    ConstructorPanicked, Heard, KINDS, ListenerPanicked, NAMES, PILES, Pile, REQUIRED, add, arm_constructors, enter,
+    keep, listen, prepare, read, read_row, register, replace, requires, retain,
 };
 use super::squads::{CULLS, RETAINS, SEARCHES, SQUADS, removal, reorder};
 use phalanx::group::PoolError;
-use phalanx::store::Entity;
+use phalanx::store::{Entity, FreeListError};
 use phalanx::{BundleBuilder, CommandBuffer, CommandError, Key, Role, RowError, StructuralError, World};
 use phalanx_testkit::{Site, Tally, catch, fail_nth, quiet_panics};
 use std::collections::{BTreeMap, BTreeSet};
@@ -115,8 +115,6 @@ pub(crate) struct Engine<'t> {
     deaf: bool,
     /// Used again and again.
     builder: BundleBuilder,
-    /// Whether functions that make required values may panic. The commands before the one that calls them stand then.
-    constructors_panic: bool,
 }
 
 impl<'t> Engine<'t> {
@@ -143,7 +141,6 @@ impl<'t> Engine<'t> {
             matched,
             deaf: false,
             builder: BundleBuilder::new(),
-            constructors_panic: true,
         }
     }
 
@@ -192,7 +189,7 @@ impl<'t> Engine<'t> {
             }
             6 if dials != Dials::None => {
                 tally.arm(Site::Callback, n % 2 + 1);
-                arm_constructors(if self.constructors_panic { n % 5 + 1 } else { 0 });
+                arm_constructors(n % 5 + 1);
                 catch(|| run(world))
             }
             _ => catch(|| run(world)),
@@ -243,7 +240,7 @@ impl<'t> Engine<'t> {
 
     fn step(&mut self, input: &mut Input<'_>) {
         let (tally, key) = (self.tally, self.fresh_key());
-        let op = input.below(33);
+        let op = input.below(35);
         let pile = &PILES[input.below(PILES.len())];
         let who = self.who(input);
         let mut with = [None; KINDS];
@@ -330,6 +327,21 @@ impl<'t> Engine<'t> {
                     assert!(removed.is_none_or(|removed| removed == count));
                 }
             }
+            (34, _) => {
+                // The order in which free slots are used, which nothing else depends on.
+                let mut free: Vec<Entity> = self.world.free_entities().collect();
+                free.reverse();
+                let set = |world: &mut World| match world.set_free_entities(&free) {
+                    Err(FreeListError::Alloc(error)) => Err(StructuralError::Alloc(error)),
+                    set => {
+                        set.expect("the free entities");
+                        Ok(())
+                    }
+                };
+                if self.all_or_nothing(input, true, set).0 {
+                    assert!(self.world.free_entities().eq(free));
+                }
+            }
             (27, _) => self.batch(input, pile),
             (28, _) => {
                 let (kind, parity) = (input.below(KINDS), input.below(2) as u32);
@@ -380,6 +392,19 @@ impl<'t> Engine<'t> {
                     kinds.clone().for_each(|kind| bag[*kind] = moved[*kind]);
                     for required in kinds.flat_map(|kind| requires(*kind)) {
                         bag[*required] = bag[*required].or(Some(keep(*required, REQUIRED)));
+                    }
+                }
+            }
+            (33, Some(e)) => {
+                let (kind, bag) = (input.below(KINDS), self.model.entities.get(&e));
+                let old = bag.map(|bag| bag[kind]);
+                let (done, removed) =
+                    self.all_or_nothing(input, old.is_some(), |world| enter(world, e, tally, kind, key));
+                assert!(removed.is_none_or(|removed| Some(removed) == old));
+                if let (true, Some(bag)) = (done, self.model.entities.get_mut(&e)) {
+                    match bag[kind].take() {
+                        Some(_) => {}
+                        None => give_kinds(bag, core::iter::once(kind), key),
                     }
                 }
             }
@@ -481,10 +506,7 @@ impl<'t> Engine<'t> {
             pairs.extend(self.who(input).map(|entity| (entity, key)));
         }
         let (tally, valid) = (self.tally, pairs.iter().all(|(entity, _)| self.model.entities.contains_key(entity)));
-        // Required values are created while the batch is committed, so a panic of theirs leaves the entities before it changed.
-        self.constructors_panic = false;
         let done = self.all_or_nothing(input, valid, |world| (pile.insert_batch)(world, tally, &pairs)).0;
-        self.constructors_panic = true;
         if done {
             let last: BTreeMap<Entity, u32> = pairs.into_iter().collect();
             for (entity, key) in last {
@@ -588,9 +610,7 @@ impl<'t> Engine<'t> {
             }
         }
         let before: Vec<Entity> = self.world.iter().collect();
-        self.constructors_panic = false;
         let (done, _) = self.all_or_nothing(input, valid, |world| commands.try_apply(world));
-        self.constructors_panic = true;
         self.all.extend(&promised);
         if done {
             if let Some(with) = later {

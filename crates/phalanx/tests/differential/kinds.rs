@@ -2,7 +2,7 @@
 
 use phalanx::query::ReadItem;
 use phalanx::store::Entity;
-use phalanx::{Bundle, BundleBuilder, CommandBuffer, Component, Key, RowError, StructuralError, World};
+use phalanx::{Bundle, BundleBuilder, CommandBuffer, Component, Entry, Key, RowError, StructuralError, World};
 use phalanx_testkit::{Counted, Tally};
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Mutex};
@@ -72,6 +72,24 @@ macro_rules! kinds {
                     tally.callback();
                     $name::see(value) % 2 == parity
                 }),)*
+                _ => unreachable!(),
+            }
+        }
+
+        /// Removes the component of a kind by its entry, or inserts one. Returns what was removed.
+        pub(crate) fn enter(
+            world: &mut World,
+            entity: Entity,
+            tally: &Tally,
+            number: usize,
+            key: u32,
+        ) -> Result<Option<u32>, StructuralError> {
+            let mut entity = world.entity_mut(entity)?;
+            match number {
+                $($number => match entity.entry::<$name>() {
+                    Entry::Occupied(entry) => entry.try_remove().map(|old| Some(Kind::key(old))),
+                    Entry::Vacant(entry) => entry.try_insert($name::make(tally, key)).map(|_| None),
+                },)*
                 _ => unreachable!(),
             }
         }

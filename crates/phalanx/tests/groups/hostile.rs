@@ -210,13 +210,13 @@ fn h15_leaving_a_group_survives_panicking_drop() {
 fn h60_members_that_enter_in_another_order_than_reserved_do_not_allocate() {
     #[derive(Component, Clone)]
     #[component(layout = "pool")]
-    struct Listed(#[expect(dead_code)] u32);
+    struct Listed(#[allow(dead_code)] u32);
     #[derive(Component, Clone)]
     #[component(layout = "pool")]
     struct Excluded;
     #[derive(Component, Clone)]
     #[component(layout = "pool")]
-    struct Text(#[expect(dead_code)] String);
+    struct Text(#[allow(dead_code)] String);
 
     let setup = || {
         let mut world = World::new();

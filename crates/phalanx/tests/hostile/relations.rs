@@ -2,7 +2,7 @@
 
 use phalanx::relation::{ChildOf, CutLink, Position};
 use phalanx::timeline::Timeline;
-use phalanx::{CommandBuffer, Component, Entity, Relation, RelationError, StructuralError, World};
+use phalanx::{CommandBuffer, Component, Entity, Relation, RelationError, StructuralError, With, World};
 use phalanx_testkit::Rng;
 
 #[derive(Component, Clone, Copy, Debug, PartialEq)]
@@ -407,4 +407,80 @@ fn h90_depths_are_not_kept_while_a_tree_ends() {
     three.despawn(all[0]).unwrap();
     there.despawn(moved.root).unwrap();
     [one, two, three, there].iter().for_each(|world| world.validate().unwrap());
+}
+
+#[derive(Component, Clone, Copy, Debug)]
+#[component(plain)]
+struct Leaving;
+
+#[test]
+fn h90_half_of_a_chain_of_managers_leaves_bottom_first() {
+    // If each that goes changed the depths of all below it, this would not end.
+    let mut world = World::new();
+    let all: Vec<Entity> = (0..MANY).map(|n| world.spawn(Number(n))).collect();
+    for pair in all.windows(2).rev() {
+        world.relations_mut::<ReportsTo>().link(pair[0], pair[1]).unwrap();
+    }
+    for entity in all.iter().skip(1).step_by(2) {
+        world.insert(*entity, Leaving).unwrap();
+    }
+    let mut listening = world.try_clone().unwrap();
+    listening.relations_mut::<ReportsTo>().on_unlink(|_, _, _| {});
+    for mut world in [world, listening] {
+        assert_eq!(world.despawn_where::<With<Leaving>>(), MANY as usize / 2);
+        world.validate().unwrap();
+        let (tree, left) = (world.relations::<ReportsTo>(), &all[..all.len() - 1]);
+        assert_eq!(tree.root(all[0]), left[left.len() - 1]);
+        assert!(tree.ancestors(all[0]).eq(left.iter().copied().step_by(2).skip(1)));
+        assert_eq!(tree.depth(all[0]), MANY / 2 - 1);
+    }
+}
+
+/// A world with two entities, in which the relations are registered in this or in the other order.
+fn two_relations(children_first: bool) -> (World, [Entity; 4]) {
+    let mut world = World::new();
+    let all = [(); 4].map(|()| world.spawn_empty());
+    for is_child in [children_first, !children_first] {
+        match is_child {
+            true => world.relations_mut::<ChildOf>().unlink(all[0]).map(drop).unwrap(),
+            false => world.relations_mut::<Follows>().unlink(all[0]).map(drop).unwrap(),
+        }
+    }
+    (world, all)
+}
+
+#[test]
+fn h93_a_listener_leaves_another_world_under_a_handle_of_links() {
+    type Way = fn(&mut phalanx::relation::RelationsMut<'_, ChildOf>, [Entity; 4]);
+    let ways: [Way; 5] = [
+        |tree, [a, b, ..]| tree.link(b, a).unwrap(),
+        |tree, [.., c, _]| _ = tree.unlink(c).unwrap(),
+        |tree, [a, ..]| _ = tree.spawn(a, ()).unwrap(),
+        |tree, [a, ..]| _ = tree.clone_tree(a).unwrap(),
+        |tree, [a, ..]| drop(tree.transfer_tree(a, &mut World::new()).unwrap()),
+    ];
+    for way in ways {
+        let (mut world, all) = two_relations(true);
+        world.relations_mut::<ChildOf>().link(all[2], all[3]).unwrap();
+        let leave = |_: &World, commands: &mut CommandBuffer| {
+            commands.queue(|world| {
+                // Storages have other ids there.
+                *world = two_relations(false).0;
+            });
+        };
+        world.on_spawn(move |_, world, commands| leave(world, commands));
+        world.on_despawn(move |_, world, commands| leave(world, commands));
+        world.relations_mut::<ChildOf>().on_link(move |_, world, commands| leave(world, commands));
+        world.relations_mut::<ChildOf>().on_unlink(move |_, world, commands| leave(world, commands));
+        let mut tree = world.relations_mut::<ChildOf>();
+        way(&mut tree, all);
+        for pair in all.windows(2) {
+            tree.link(pair[1], pair[0]).unwrap();
+        }
+        assert!(tree.link(all[0], all[3]).is_err());
+        let child = tree.spawn(all[3], ()).unwrap();
+        assert!(tree.as_ref().ancestors(child).eq(all.into_iter().rev()));
+        world.validate().unwrap();
+        assert_eq!(world.relations::<Follows>().iter().count(), 0);
+    }
 }

@@ -18,6 +18,16 @@ struct State {
     registry: Registry,
     part: Part,
     commands: CommandBuffer,
+    /// Captures the first world, if it is to.
+    timeline: Option<Timeline>,
+}
+
+/// What watches the first world.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Watch {
+    Nothing,
+    Listeners,
+    Timeline,
 }
 
 /// Records a segment about links.
@@ -40,9 +50,9 @@ fn record(all: &[Entity]) -> CommandBuffer {
 
 impl State {
     /// Links between the first entities, in all relations. The others have slots that no relation covers yet.
-    fn new(listens: bool) -> State {
+    fn new(watch: Watch) -> State {
         let (mut here, there) = (fresh(0, None), fresh(2, None));
-        if listens {
+        if watch == Watch::Listeners {
             let count = Arc::new(AtomicUsize::new(0));
             macro_rules! listen {
                 ($($relation:ty),*) => {$(
@@ -65,7 +75,9 @@ impl State {
         }
         here.add_row(Key::main(all[5]).with_role(Role(1)), Fire(9)).unwrap();
         let part = Part::of(all.iter().copied().step_by(2));
-        State { here, there, registry: registry(), part, commands: record(&all), all }
+        let mut timeline = (watch == Watch::Timeline).then(|| Timeline::new(2));
+        timeline.iter_mut().for_each(|timeline| timeline.capture(&mut here).unwrap());
+        State { here, there, registry: registry(), part, commands: record(&all), all, timeline }
     }
 
     fn sums(&self) -> [u64; 2] {
@@ -76,11 +88,11 @@ impl State {
 /// Tries an operation with each of its allocations failing: nothing has changed then, and it succeeds afterwards.
 #[track_caller]
 fn sweep<T, E: Debug>(operation: impl Fn(&mut State) -> Result<T, E>) {
-    for listens in [false, true] {
-        let before = State::new(listens).sums();
+    for watch in [Watch::Nothing, Watch::Listeners, Watch::Timeline] {
+        let before = State::new(watch).sums();
         let mut after = None;
         let count = AllocationSweep::new().run(
-            || State::new(listens),
+            || State::new(watch),
             &operation,
             |state, outcome| {
                 state.here.validate().unwrap();
@@ -92,11 +104,15 @@ fn sweep<T, E: Debug>(operation: impl Fn(&mut State) -> Result<T, E>) {
                     state.here.validate().unwrap();
                     state.there.validate().unwrap();
                 }
+                if let Some(timeline) = &mut state.timeline {
+                    timeline.capture(&mut state.here).unwrap();
+                    timeline.validate(&state.here).unwrap();
+                }
                 let sums = state.sums();
                 assert_eq!(*after.get_or_insert(sums), sums, "the second attempt does something else");
             },
         );
-        assert!(count > 0 || listens, "the operation allocates nothing");
+        assert!(count > 0 || watch != Watch::Nothing, "the operation allocates nothing");
     }
 }
 
@@ -154,7 +170,7 @@ fn states_without_memory_change_nothing() {
         delta(&before, &before).map_err(|_| phalanx::timeline::TimelineError::Foreign)
     });
     sweep(|state| state.registry.save_part(&state.here, &state.part, std::io::sink()));
-    let (state, mut file) = (State::new(false), Vec::new());
+    let (state, mut file) = (State::new(Watch::Nothing), Vec::new());
     state.registry.save(&state.here, &mut file).unwrap();
     sweep(|state| state.registry.load(&*file));
     sweep(|state| {
@@ -165,13 +181,13 @@ fn states_without_memory_change_nothing() {
 
 #[derive(Component, Clone, Debug)]
 #[component(clone)]
-struct Value(#[expect(dead_code, reason = "it counts its drops")] Counted);
+struct Value(#[allow(dead_code, reason = "it counts its drops")] Counted);
 #[derive(Component, Clone, Debug)]
 #[component(layout = "pool", clone)]
-struct Pooled(#[expect(dead_code, reason = "it counts its drops")] Counted);
+struct Pooled(#[allow(dead_code, reason = "it counts its drops")] Counted);
 #[derive(Component, Clone, Debug)]
 #[component(layout = "linear", clone)]
-struct Lined(#[expect(dead_code, reason = "it counts its drops")] Counted);
+struct Lined(#[allow(dead_code, reason = "it counts its drops")] Counted);
 
 /// A tree of entities with values that count, the links of another one, and a stranger.
 fn family(tally: &Tally) -> (World, Vec<Entity>) {

@@ -143,3 +143,30 @@ fn listeners_that_despawn_are_followed_until_nothing_is_left() {
     assert!(world.is_empty());
     world.validate().unwrap();
 }
+
+#[test]
+fn listeners_of_links_are_of_certain_sources_and_called_once() {
+    let mut world = World::new();
+    let [a, b, c, d] = [(); 4].map(|()| world.spawn(Id(0)));
+    let lines = Lines::default();
+    let write = |text: &'static str| {
+        let lines = lines.clone();
+        move |source: Entity, target: Entity| lines.lock().unwrap().push(format!("{text} {source} {target}"))
+    };
+    let (linked, once, unlinked) = (write("linked"), write("once"), write("unlinked"));
+    world.listen().entity(b).entity(c).on_link::<ChildOf>(move |event, _, _| linked(event.source, event.target));
+    world.listen().once().on_link::<ChildOf>(move |event, _, _| once(event.source, event.target));
+    world.listen().entity(c).once().on_unlink::<ChildOf>(move |event, _, _| unlinked(event.source, event.target));
+    // Of another relation, and of another source.
+    world.relations_mut::<Holds>().link(b, a).unwrap();
+    world.relations_mut::<ChildOf>().link(d, a).unwrap();
+    assert_lines(&lines, &[format!("once {d} {a}")]);
+    world.relations_mut::<ChildOf>().link(b, a).unwrap();
+    world.relations_mut::<ChildOf>().link(c, b).unwrap();
+    assert_lines(&lines, &[format!("linked {b} {a}"), format!("linked {c} {b}")]);
+    world.relations_mut::<ChildOf>().link(c, d).unwrap();
+    assert_lines(&lines, &[format!("unlinked {c} {b}"), format!("linked {c} {d}")]);
+    world.despawn(a).unwrap();
+    assert_lines(&lines, &[]);
+    world.validate().unwrap();
+}

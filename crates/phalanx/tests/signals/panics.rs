@@ -177,6 +177,34 @@ fn what_listeners_recorded_waits_if_a_destructor_panics() {
     assert!(test.world.has::<Pooled>(test.entities[1]));
 }
 
+/// A component without listeners, whose changes take the shortest path.
+#[derive(Component, Clone, Copy)]
+#[component(layout = "pool", clone)]
+struct Silent(#[allow(dead_code)] u32);
+
+#[test]
+fn what_listeners_recorded_is_applied_by_a_change_that_has_no_listener() {
+    let changes: [fn(&mut World, Entity); 4] = [
+        |world, e| world.insert(e, Silent(2)).unwrap(),
+        |world, e| assert!(world.remove::<Silent>(e).unwrap()),
+        |world, e| assert!(world.component_mut::<Silent>().insert(e, Silent(2)).unwrap().is_some()),
+        |world, e| assert!(world.component_mut::<Silent>().remove(e).unwrap().is_some()),
+    ];
+    for change in changes {
+        let tally = Tally::new();
+        let mut test = set_up(&tally);
+        let silent = test.entities[0];
+        test.world.insert(silent, Silent(1)).unwrap();
+        tally.arm(phalanx_testkit::Site::Drop, 1);
+        assert!(catch(|| test.world.remove::<InTable>(test.entities[1])).is_err());
+        assert!(tally.disarm(phalanx_testkit::Site::Drop));
+        assert!(!test.world.has::<Pooled>(test.entities[1]));
+        change(&mut test.world, silent);
+        assert!(test.world.has::<Pooled>(test.entities[1]));
+        test.world.validate().unwrap();
+    }
+}
+
 #[test]
 fn h54_listeners_stay_if_their_commands_panic_when_dropped() {
     let tally = Tally::new();

@@ -38,6 +38,14 @@ pub(crate) fn attempt(file: &[u8], bound: usize) -> Result<World, LoadError> {
     if let Ok(world) = &loaded {
         world.validate().unwrap();
     }
+    // Bytes in memory are read in another way, with the same outcome.
+    let (from_bytes, usage) = measure(|| catch(|| registry.load_bytes(file)));
+    let from_bytes = from_bytes.unwrap_or_else(|caught| panic!("{} from {file:?}", caught.message()));
+    assert!(usage.peak_bytes <= bound as u64, "{} bytes from {}", usage.peak_bytes, file.len());
+    match (&loaded, &from_bytes) {
+        (Ok(world), Ok(other)) => assert_eq!(bytes(world), bytes(other)),
+        (loaded, from_bytes) => assert_eq!(loaded.as_ref().err(), from_bytes.as_ref().err()),
+    }
     loaded
 }
 

@@ -1,9 +1,10 @@
 //! Links of relations in snapshots.
 
 use crate::forge::Forged;
+use phalanx::group::{Observed, Owned};
 use phalanx::relation::ChildOf;
 use phalanx::snapshot::Registry;
-use phalanx::{Component, Entity, Relation, World};
+use phalanx::{Component, Entity, Relation, Without, World};
 
 #[derive(Component, Clone, Copy, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
 #[component(plain)]
@@ -135,4 +136,47 @@ fn a_part_with_only_some_components_has_the_links_that_were_chosen() {
     loaded.validate().unwrap();
     assert!(loaded.relations::<Follows>().iter().eq(world.relations::<Follows>().iter()));
     assert_eq!(loaded.relations::<ChildOf>().iter().count(), 0);
+}
+
+#[derive(Component, Clone, Copy, Debug, PartialEq)]
+#[component(layout = "pool", plain)]
+struct Lit(u32);
+#[derive(Component, Clone, Copy, Debug, PartialEq)]
+#[component(layout = "linear", plain)]
+struct Warm(u32);
+
+/// Links change without telling groups, so a group of them would have members that are none.
+#[test]
+fn h97_a_group_of_links_or_names_is_refused() {
+    let mut registry = registry();
+    registry.plain::<Lit>("lit").unwrap();
+    registry.plain::<Warm>("warm").unwrap();
+    registry.names("name").unwrap();
+    let mut world = World::new();
+    let all = [0, 1].map(|n| world.spawn((Lit(n), Warm(n))));
+    world.relations_mut::<ChildOf>().link(all[1], all[0]).unwrap();
+    all.iter().for_each(|entity| _ = world.entity_mut(*entity).unwrap().set_name("sun").unwrap());
+    world.create_group::<Observed<(Lit, Warm)>>().unwrap();
+    world.create_group::<(Owned<Lit>, Without<Warm>)>().unwrap();
+    let mut file = Vec::new();
+    registry.save(&world, &mut file).unwrap();
+    let forged = Forged::of(&file);
+    let (mut refused, mut loaded) = (0, 0);
+    for at in (0..forged.clone().section(b"grup", 0).bytes.len()).step_by(4) {
+        for n in 0..8 {
+            let mut other = forged.clone();
+            match registry.load(&*other.put(b"grup", 0, at, n).file()) {
+                Ok(mut world) => {
+                    world.relations_mut::<ChildOf>().unlink(all[1]).unwrap_err();
+                    world.entity_mut(all[1]).unwrap().remove_name().unwrap();
+                    world.relations_mut::<ChildOf>().unlink(all[1]).unwrap();
+                    world.validate().unwrap();
+                    loaded += 1;
+                }
+                Err(error) => refused += usize::from(error.to_string().contains("a group of links or names")),
+            }
+        }
+    }
+    // In both groups, each of two lists can name the links, and the names.
+    assert!(refused >= 8 && loaded > 0, "{refused} were refused, {loaded} were not");
 }

@@ -23,6 +23,7 @@ mod readable;
 mod round;
 mod run_time;
 mod ticks;
+mod value;
 
 #[global_allocator]
 static ALLOCATOR: phalanx_testkit::Allocator = phalanx_testkit::Allocator::new();

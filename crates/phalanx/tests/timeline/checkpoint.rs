@@ -182,12 +182,12 @@ fn one_who_looked_long_ago_and_many_times_back_sees_all_rather_than_too_little()
     let all: Vec<Entity> = (0..10).map(|n| world.spawn(Seen(n))).collect();
     let mut states = (QueryState::new(), QueryState::new());
     news(&world, &mut states);
-    for n in 0..20 {
+    for n in 0..80 {
         world.get_mut::<Seen>(all[0]).unwrap().0 += 1;
         let before = world.checkpoint().unwrap();
         world.clear_trackers();
         world.rollback(&before).unwrap();
-        assert_eq!(states.0.len(&world), if n < 8 { 1 } else { 10 }, "{n} times back");
+        assert_eq!(states.0.len(&world), if n < 64 { 1 } else { 10 }, "{n} times back");
     }
 }
 

@@ -257,3 +257,36 @@ fn a_copy_from_a_snapshot_follows_through_holes() {
         }
     }
 }
+
+#[test]
+fn a_replica_follows_the_steps_of_a_timeline() {
+    use crate::plain;
+    use phalanx::timeline::Timeline;
+    for seed in 0..8 {
+        let (mut here, mut there, mut rng) = (plain::world(), plain::world(), phalanx_testkit::Rng::new(seed));
+        let nothing = [here.checkpoint().unwrap(), there.checkpoint().unwrap()];
+        let mut timeline = Timeline::with_sums(3);
+        assert_eq!(timeline.step(&here, 0), Ok(None));
+        timeline.capture(&mut here).unwrap();
+        let mut steps = Vec::new();
+        for _ in 0..25 {
+            let count = rng.below(8);
+            (0..count).for_each(|_| plain::act(&mut here, |bound| rng.below(bound)));
+            timeline.capture(&mut here).unwrap();
+            steps.push(timeline.step(&here, 0).unwrap().unwrap());
+            if let [.., before, _] = &mut steps[..] {
+                // The step before can still be made, from two frames that are both earlier than the last.
+                let again = timeline.step(&here, 1).unwrap().unwrap();
+                *before = again;
+            }
+        }
+        for step in &steps {
+            there.apply_delta(step).unwrap();
+            there.validate().unwrap();
+        }
+        assert!(plain::whole(&there, &nothing[1]) == plain::whole(&here, &nothing[0]), "seed {seed}");
+        let mut other = Timeline::with_sums(0);
+        other.capture(&mut there).unwrap();
+        assert_eq!(other.sums(0), timeline.sums(0), "seed {seed}");
+    }
+}

@@ -226,3 +226,39 @@ fn a_report_names_both_of_one_slot() {
     let report = world.rollback_with_report(&before).unwrap();
     assert_eq!(report, RollbackReport::default());
 }
+
+#[test]
+fn a_frame_that_runs_again_sees_the_same_changes() {
+    use phalanx::{Changed, QueryState};
+    #[derive(Component, Clone, Copy, Debug, PartialEq)]
+    #[component(track = "row", plain)]
+    struct Hurt(u32);
+
+    let mut world = World::new();
+    let all: Vec<_> = (0..50).map(|n| world.spawn(Hurt(n))).collect();
+    let mut often = QueryState::<Entity, Changed<Hurt>>::new();
+    let mut seldom = QueryState::<Entity, Changed<Hurt>>::new();
+    let mut timeline = Timeline::new(16);
+    let mut frame = |world: &mut World, n: usize| {
+        world.get_mut::<Hurt>(all[n * 7 % 50]).unwrap().0 += 1;
+        let mut seen: Vec<_> = often.iter(world).collect();
+        world.get_mut::<Hurt>(all[n * 3 % 50]).unwrap().0 += 1;
+        seen.extend(often.iter(world));
+        if n.is_multiple_of(5) {
+            seen.extend(seldom.iter(world));
+        }
+        seen
+    };
+    let mut first = Vec::new();
+    timeline.capture(&mut world).unwrap();
+    for n in 0..60 {
+        first.push(frame(&mut world, n));
+        timeline.capture(&mut world).unwrap();
+        let back = (n * 5 % 12).min(n);
+        timeline.rewind(&mut world, back + 1).unwrap();
+        for (again, seen) in first.iter().enumerate().skip(n - back) {
+            assert_eq!(frame(&mut world, again), *seen, "frame {again}, {back} back from {n}");
+            timeline.capture(&mut world).unwrap();
+        }
+    }
+}

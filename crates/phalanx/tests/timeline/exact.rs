@@ -3,7 +3,7 @@
 use crate::plain::{Aim, Dead, Fire, Health, Heat, Known, Load, Place, Rank, Speed, Told, Wound};
 use crate::plain::{act, everything, whole, world};
 use phalanx::group::{Observed, Owned};
-use phalanx::timeline::{Timeline, delta};
+use phalanx::timeline::{FrameSums, Timeline, delta};
 use phalanx::{Added, Changed, Entity, Key, QueryState, Role, Without, World};
 use phalanx_testkit::{AllocationSweep, Rng};
 
@@ -14,16 +14,21 @@ fn rush(world: &mut World, rng: &mut Rng, count: usize) {
 #[test]
 fn every_frame_comes_back_to_the_byte() {
     for seed in 0..16 {
-        let (mut world, mut timeline, mut rng) = (world(), Timeline::new(12), Rng::new(seed));
+        let (mut world, mut timeline, mut rng) = (world(), Timeline::with_sums(12), Rng::new(seed));
         let nothing = world.checkpoint().unwrap();
         let mut frames: Vec<Vec<u8>> = Vec::new();
+        let mut sums: Vec<FrameSums> = Vec::new();
         for _ in 0..50 {
             if rng.chance(1, 6) && !frames.is_empty() {
                 let back = rng.below(timeline.len() + 1);
                 timeline.rewind(&mut world, back).unwrap();
                 world.validate().unwrap();
+                timeline.validate(&world).unwrap();
                 frames.truncate(frames.len() - back);
+                sums.truncate(frames.len());
                 assert!(everything(&world, &nothing) == *frames.last().unwrap(), "seed {seed}, {back} back");
+                assert_eq!(timeline.sums(0), sums.last());
+                assert_eq!(timeline.frame(), Some(frames.len() as u64 - 1));
             }
             let count = [0, 1, 3, 12][rng.below(4)];
             rush(&mut world, &mut rng, count);
@@ -31,6 +36,32 @@ fn every_frame_comes_back_to_the_byte() {
             timeline.capture(&mut world).unwrap();
             timeline.validate(&world).unwrap();
             frames.push(everything(&world, &nothing));
+            sums.push(timeline.sums(0).unwrap().clone());
+            // The sums are a function of the state, whatever the way to it was.
+            let mut other = Timeline::with_sums(0);
+            other.capture(&mut world.try_clone().unwrap()).unwrap();
+            assert_eq!(other.sums(0), sums.last(), "seed {seed}");
+            if !rng.chance(1, 4) {
+                continue;
+            }
+            // Each frame can be looked at, and pinned. A whole restore gives the same state as one in place.
+            let back = rng.below(timeline.len() + 1);
+            let at = frames.len() - 1 - back;
+            let pinned = timeline.pin(&world, back).unwrap();
+            let mut then = timeline.at(&world, back).unwrap();
+            then.validate().unwrap();
+            let mut other = Timeline::with_sums(0);
+            other.capture(&mut then).unwrap();
+            assert_eq!(other.sums(0), Some(&sums[at]), "seed {seed}, {back} back");
+            assert!(frames[at].starts_with(&delta(&nothing, &pinned).unwrap()), "seed {seed}, {back} back");
+            assert_eq!(timeline.sums(back), Some(&sums[at]));
+            if rng.chance(1, 3) {
+                world.rollback(&pinned).unwrap();
+                world.validate().unwrap();
+                assert!(everything(&world, &nothing) == frames[at], "seed {seed}, {back} back");
+                timeline.rewind(&mut world, 0).unwrap();
+                assert!(everything(&world, &nothing) == *frames.last().unwrap(), "seed {seed}");
+            }
         }
     }
 }

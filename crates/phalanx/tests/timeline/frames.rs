@@ -42,6 +42,68 @@ fn every_frame_that_is_kept_comes_back_and_goes_on_as_it_did() {
     }
 }
 
+#[test]
+fn every_frame_that_is_kept_can_be_looked_at() {
+    for seed in 0..24 {
+        let tally = Tally::new();
+        let (mut world, mut timeline, mut rng) = (world(), Timeline::new(12), Rng::new(seed));
+        let mut frames: Vec<String> = Vec::new();
+        for _ in 0..60 {
+            if rng.chance(1, 8) && !frames.is_empty() {
+                let back = rng.below(timeline.len() + 1);
+                timeline.rewind(&mut world, back).unwrap();
+                frames.truncate(frames.len() - back);
+            }
+            let count = [0, 1, 3, 20][rng.below(4)];
+            run(&mut world, &mut rng, &tally, count);
+            timeline.capture(&mut world).unwrap();
+            frames.push(seen(&mut world));
+            // What happens after the capture is not seen.
+            if rng.chance(1, 4) {
+                run(&mut world, &mut rng, &tally, 3);
+            }
+            let now = seen(&mut world);
+            for back in [0, timeline.len(), rng.below(timeline.len() + 1)] {
+                let mut copy = timeline.at(&world, back).unwrap();
+                copy.validate().unwrap();
+                assert_eq!(seen(&mut copy), frames[frames.len() - 1 - back], "seed {seed}, {back} back");
+            }
+            assert_eq!(seen(&mut world), now);
+            let none = timeline.at(&world, timeline.len() + 1).map(drop);
+            assert!(matches!(none, Err(TimelineError::NoSuchFrame { .. })));
+        }
+        let foreign = timeline.at(&World::new(), 0).map(drop);
+        assert!(matches!(foreign, Err(TimelineError::Foreign)));
+        drop((world, timeline));
+        tally.assert_no_leaks();
+    }
+}
+
+#[test]
+fn a_look_back_that_fails_changes_nothing() {
+    // It outlives all values.
+    let tally = Tally::new();
+    let setup = || {
+        let (mut world, mut timeline, mut rng) = (world(), Timeline::new(8), Rng::new(5));
+        for _ in 0..6 {
+            run(&mut world, &mut rng, &tally, 5);
+            timeline.capture(&mut world).unwrap();
+        }
+        let now = seen(&mut world);
+        (world, timeline, now)
+    };
+    let count = phalanx_testkit::for_every_failing_allocation(
+        setup,
+        |(world, timeline, _)| timeline.at(world, 4).map(drop),
+        |(world, timeline, now), _| {
+            assert_eq!(seen(world), *now);
+            timeline.validate(world).unwrap();
+        },
+    );
+    assert!(count > 20);
+    tally.assert_no_leaks();
+}
+
 type Way = Box<dyn Fn(&mut World)>;
 
 #[test]

@@ -6,6 +6,7 @@ mod discarded;
 mod exact;
 mod failures;
 mod frames;
+mod in_place;
 mod kept;
 mod kit;
 mod plain;

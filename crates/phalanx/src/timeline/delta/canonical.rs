@@ -10,6 +10,7 @@ use super::numbering::Numbering;
 use crate::alloc::{try_reserve, try_vec};
 use crate::checksum::Sum;
 use crate::component::ComponentId;
+use crate::sort::{sort_short, sort_short_by, sort_short_by_key};
 use crate::sparse::Removal;
 use crate::timeline::image::{ByteArray, Column, ComponentImage, DEAD, Image, SparseImage, SparseState, TableImage};
 use core::cmp::Ordering;
@@ -135,17 +136,17 @@ impl<'a> Canonical<'a> {
             for id in table.signature.iter().filter(|id| *id != ComponentId::ROW) {
                 components.push(number(id)?);
             }
-            components.sort_unstable();
+            sort_short(&mut components);
             let labels = match table.labels() {
                 Some(labels) => Some(numbering.try_number_labels(labels)?.ok_or(UNNUMBERED)?),
                 None => None,
             };
             tables.push(TableForm { is_extra: labels.is_some(), components, image: table, labels });
         }
-        tables.sort_unstable_by_key(|table| table.image.stamp);
+        sort_short_by_key(&mut tables, |table| table.image.stamp);
         let mut by_components = try_vec(tables.len())?;
         by_components.extend(0..tables.len() as u32);
-        by_components.sort_unstable_by(|a, b| {
+        sort_short_by(&mut by_components, |a, b| {
             let (a, b): (&TableForm<'_>, &TableForm<'_>) = (&tables[*a as usize], &tables[*b as usize]);
             a.compare(b.is_extra, &b.components)
         });
@@ -154,7 +155,7 @@ impl<'a> Canonical<'a> {
         for image in image.sparse.iter().filter(|image| is_used[image.id.index()]) {
             sparse.push(SparseForm { number: number(image.id)?, image, keys: image.try_canonical_keys()? });
         }
-        sparse.sort_unstable_by_key(|sparse| sparse.number);
+        sort_short_by_key(&mut sparse, |sparse| sparse.number);
         let mut groups = Vec::new();
         for sketch in image.groups.try_saved_groups()? {
             let mut lists = [const { Vec::new() }; 3];
@@ -163,13 +164,13 @@ impl<'a> Canonical<'a> {
                 for storage in sparse {
                     list.push(number(image.sparse[*storage as usize].id)?);
                 }
-                list.sort_unstable();
+                sort_short(list);
             }
             let (members, position) = (sketch.members, sketch.number);
             try_reserve(&mut groups, 1)?;
             groups.push(GroupForm { lists, members, serial: sketch.serial.unwrap_or(0), position });
         }
-        groups.sort_unstable();
+        sort_short(&mut groups);
         Ok(Canonical { image, tables, by_components, sparse, groups })
     }
 

@@ -5,6 +5,7 @@ use super::canonical::GroupForm;
 use super::numbering::Numbering;
 use super::reader::Reader;
 use crate::alloc::try_vec;
+use crate::sort::sort_short;
 use crate::sparse::{SavedGroup, SparseStorages};
 
 /// A group of a delta, with the serial number and position of the same group in the first state.
@@ -35,7 +36,7 @@ pub(super) fn try_sketch_groups(
 ) -> Result<Vec<SavedGroup>, DeltaError> {
     let mut taken = try_vec(groups.len())?;
     taken.extend(groups.iter().filter_map(|(known, _)| known.map(|(_, position)| position)));
-    taken.sort_unstable();
+    sort_short(&mut taken);
     let mut free = (0..).filter(|position| taken.binary_search(position).is_err());
     let mut sketches = try_vec(groups.len())?;
     for (known, group) in groups {
@@ -48,7 +49,7 @@ pub(super) fn try_sketch_groups(
                 };
                 list.push(storage);
             }
-            list.sort_unstable();
+            sort_short(list);
         }
         let place = known.map(|(_, position)| position).or_else(|| free.next()).unwrap_or(u32::MAX);
         let serial = known.map(|(serial, _)| serial);

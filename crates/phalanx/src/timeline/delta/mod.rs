@@ -42,6 +42,7 @@ use super::rollback_report::RollbackReport;
 use crate::alloc::try_vec;
 use crate::checksum::Sum;
 use crate::resources::ReadError;
+use crate::sort::sort_short;
 use crate::sparse::max_group_steps;
 use crate::storage::Storage;
 use crate::world::World;
@@ -92,8 +93,17 @@ const HEAD: [u8; 8] = if cfg!(target_endian = "little") { *b"PHXDLT3L" } else { 
 /// - [`DeltaError::Alloc`] if allocation fails.
 #[doc(alias = "diff")]
 pub fn delta(base: &Checkpoint, target: &Checkpoint) -> Result<Vec<u8>, DeltaError> {
-    let resources = [base.kept.resources.try_bytes()?, target.kept.resources.try_bytes()?];
-    let (base, target) = (&base.image, &target.image);
+    try_delta((&base.image, &base.kept), (&target.image, &target.kept), false)
+}
+
+/// Returns the difference between two states. `derived` says that the first was made from the second, so that arrays differ in
+/// [restored](Image::try_clone_at) chunks only.
+pub(super) fn try_delta(
+    (base, base_kept): (&Image, &KeptState),
+    (target, target_kept): (&Image, &KeptState),
+    derived: bool,
+) -> Result<Vec<u8>, DeltaError> {
+    let resources = [base_kept.resources.try_bytes()?, target_kept.resources.try_bytes()?];
     if base.registry_id != target.registry_id {
         return Err(DeltaError::Foreign);
     }
@@ -108,13 +118,13 @@ pub fn delta(base: &Checkpoint, target: &Checkpoint) -> Result<Vec<u8>, DeltaErr
     let fingerprints = || numbering.ids().iter().map(|id| components[id.index()].fingerprint);
     let mut sorted = try_vec(numbering.ids().len())?;
     sorted.extend(fingerprints());
-    sorted.sort_unstable();
+    sort_short(&mut sorted);
     if sorted.windows(2).any(|pair| pair[0] == pair[1]) {
         return Err(DeltaError::OtherComponents);
     }
     let (old, new) = (Canonical::try_new(base, &numbering)?, Canonical::try_new(target, &numbering)?);
     let past = PastTicks::try_new(&old)?;
-    let mut out = Writer(Vec::new());
+    let mut out = Writer(Vec::new(), derived);
     out.bytes(&HEAD)?;
     out.u64(checksum(base, components)?)?;
     out.u32(numbering.ids().len() as u32)?;

@@ -4,6 +4,7 @@ use super::DeltaError;
 use super::reader::Reader;
 use crate::alloc::try_vec;
 use crate::component::{ComponentId, Components};
+use crate::sort::{sort_short, sort_short_by_key};
 use crate::timeline::image::{ByteArray, ComponentImage, Image};
 use phalanx_store::AllocError;
 
@@ -25,7 +26,7 @@ impl Numbering {
         let mut ids = try_vec(is_used.iter().filter(|is_used| **is_used).count())?;
         let used = (0..).map(ComponentId::from_index).zip(is_used).filter(|(_, is_used)| *is_used);
         ids.extend(used.map(|(id, _)| id));
-        ids.sort_unstable_by_key(|id| components[id.index()].rank);
+        sort_short_by_key(&mut ids, |id| components[id.index()].rank);
         Numbering::try_from_ids(ids, components.len())
     }
 
@@ -42,7 +43,7 @@ impl Numbering {
     ) -> Result<Numbering, DeltaError> {
         let mut by_fingerprint = try_vec(known.len())?;
         by_fingerprint.extend((0..).zip(known).skip(1).map(|(id, known)| (known.fingerprint, id)));
-        by_fingerprint.sort_unstable();
+        sort_short(&mut by_fingerprint);
         let count = input.count(8)?;
         let mut ids: Vec<ComponentId> = try_vec(count)?;
         for _ in 0..count {

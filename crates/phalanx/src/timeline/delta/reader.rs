@@ -10,6 +10,7 @@ use crate::component::{ComponentId, Components};
 use crate::layout::Kind;
 use crate::resources::ResourceBytes;
 use crate::signature::Signature;
+use crate::sort::sort_short;
 use crate::sparse::{Removal, SparseSetState, SparseStorages};
 use crate::timeline::image::{ByteArray, Column, ColumnImage, Image, SparseImage, SparseState, TableImage, is_plain};
 use core::ops::Range;
@@ -159,7 +160,7 @@ impl StateReader<'_, '_> {
             try_reserve(&mut image.tables, 1)?;
             image.tables.push(table);
         }
-        seen.sort_unstable();
+        sort_short(&mut seen);
         if seen.windows(2).any(|pair| pair[0] == pair[1]) {
             return damaged("two tables with the same components");
         }
@@ -205,7 +206,7 @@ impl StateReader<'_, '_> {
         let mut columns = try_vec(signature.len())?;
         if is_extra {
             let column = self.read_row_column(was.and_then(|was| was.row_arrays()), rows)?;
-            columns.push(ColumnImage { id: ComponentId::ROW, column, seen: 0, tick: 0 });
+            columns.push(ColumnImage { restored: Default::default(), id: ComponentId::ROW, column, seen: 0, tick: 0 });
         }
         let first = usize::from(is_extra);
         for (at, (&number, &id)) in numbers.iter().zip(&ids).enumerate() {
@@ -217,9 +218,9 @@ impl StateReader<'_, '_> {
                 let ticks = before.zip(changes.bytes()).map(|(before, change)| apply_change(before, *change, self.now));
                 self.push_ticks(&mut column, id, rows, (0..).zip(ticks))?;
             }
-            columns.push(ColumnImage { id, column, seen: 0, tick: changes.tick });
+            columns.push(ColumnImage { restored: Default::default(), id, column, seen: 0, tick: changes.tick });
         }
-        Ok(TableImage { signature, slots, seen: 0, columns, stamp })
+        Ok(TableImage { is_restored: false, signature, slots, seen: 0, columns, stamp })
     }
 
     /// Reads the lanes of the reserved component of extra rows.
@@ -266,7 +267,7 @@ impl StateReader<'_, '_> {
             });
             self.push_ticks(&mut column, id, rows, ticks.into_iter())?;
         }
-        Ok(SparseImage { id, keys, column, state, tick: changes.tick, seen: [0, 0] })
+        Ok(SparseImage { restored: Default::default(), id, keys, column, state, tick: changes.tick, seen: [0, 0] })
     }
 
     /// Reads what happened to the values of a column, which had the tick `before`.

@@ -158,6 +158,35 @@ fn h97_no_bytes_of_a_delta_make_links_that_cannot_be() {
     assert_eq!(world.relations::<ChildOf>().depth(all[4]), 3);
 }
 
+/// Links change without telling groups, so that no group may require or exclude them.
+#[test]
+fn h97_no_bytes_of_a_delta_make_groups_of_links() {
+    let mut world = World::new();
+    let all: Vec<Entity> = (0..4).map(|n| world.spawn((Owner(n), Line(n as u8)))).collect();
+    world.relations_mut::<ChildOf>().link(all[1], all[0]).unwrap();
+    world.entity_mut(all[2]).unwrap().set_name("sun").unwrap();
+    let before = world.checkpoint().unwrap();
+    world.create_group::<Observed<(Owner, Line)>>().unwrap();
+    let bytes = delta(&before, &world.checkpoint().unwrap()).unwrap();
+    let (mut refused, mut applied) = (0, 0);
+    for at in 0..bytes.len() {
+        for n in 0..8 {
+            let mut forged = bytes.clone();
+            forged[at] = n;
+            world.rollback(&before).unwrap();
+            match try_apply(&mut world, &forged, false, None) {
+                Ok(()) => {
+                    let _ = world.relations_mut::<ChildOf>().unlink(all[1]);
+                    world.validate().unwrap();
+                    applied += 1;
+                }
+                Err(error) => refused += usize::from(error.to_string().contains("a group of links or names")),
+            }
+        }
+    }
+    assert!(refused >= 2 && applied > 0, "{refused} were refused, {applied} were not");
+}
+
 /// The same with names.
 #[test]
 fn h100_no_bytes_of_a_delta_make_names_that_cannot_be() {

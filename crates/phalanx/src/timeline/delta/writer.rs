@@ -8,8 +8,8 @@ use crate::resources::ResourceBytes;
 use crate::timeline::image::{ByteArray, Column, ComponentImage, SparseState};
 use phalanx_store::AllocError;
 
-/// Appends the parts of a delta to a list of bytes.
-pub(super) struct Writer(pub(super) Vec<u8>);
+/// Appends the parts of a delta to a list of bytes. The flag says that the first state was made from the second.
+pub(super) struct Writer(pub(super) Vec<u8>, pub(super) bool);
 
 impl Writer {
     pub(super) fn bytes(&mut self, bytes: &[u8]) -> Result<(), AllocError> {
@@ -57,10 +57,18 @@ impl Writer {
     /// Writes the runs of rows in which `new` differs from `old`, or from an empty array.
     pub(super) fn array(&mut self, old: Option<&ByteArray>, new: &ByteArray) -> Result<(), AllocError> {
         let empty = ByteArray::empty(new.row_size());
-        let runs = old.unwrap_or(&empty).try_differing(new)?;
+        let runs = match old.filter(|_| self.1) {
+            Some(old) => old.try_differing_restored(new)?,
+            None => old.unwrap_or(&empty).try_differing(new)?,
+        };
+        self.runs(&runs, new)
+    }
+
+    /// Writes some runs of rows of an array, and its number of rows.
+    fn runs(&mut self, runs: &[core::ops::Range<u32>], new: &ByteArray) -> Result<(), AllocError> {
         self.u32(new.rows())?;
         self.u32(runs.len() as u32)?;
-        for run in &runs {
+        for run in runs {
             self.u32(run.start)?;
             self.u32(run.end)?;
             self.bytes(new.run(run))?;
@@ -92,7 +100,8 @@ impl Writer {
             Track::Row => {
                 let mut changes = ByteArray::try_zeros(rows, 1)?;
                 fill(changes.bytes_mut());
-                self.array(Some(&ByteArray::try_zeros(rows, 1)?), &changes)
+                let runs = ByteArray::try_zeros(rows, 1)?.try_differing(&changes)?;
+                self.runs(&runs, &changes)
             }
         }
     }
@@ -141,7 +150,10 @@ impl Writer {
         if let SparseState::Pool(state) = &image.state {
             self.u32(state.removal as u32)?;
         }
-        self.array(old.map(|old| &old.keys), &sparse.keys)?;
+        // The canonical form of keys was not restored.
+        let empty = ByteArray::empty(sparse.keys.row_size());
+        let runs = old.map_or(&empty, |old| &old.keys).try_differing(&sparse.keys)?;
+        self.runs(&runs, &sparse.keys)?;
         let past = past.try_of_sparse(sparse.number)?;
         let rows = image.state.rows(&sparse.keys).unwrap_or(0);
         self.changes(info.track, (old.map(|old| old.image.tick), image.tick), rows, |changes| {

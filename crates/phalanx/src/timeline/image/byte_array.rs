@@ -5,10 +5,20 @@
 //! A [`ByteArray`] has whole rows, all of them initialised. A [`ByteUndo`] belongs to the array that it was made of, in the
 //! state after the change. Its runs are disjoint, ascending and below its number of rows, and `bytes` has exactly their bytes.
 //! Before the change is committed, `bytes` may be empty, with capacity for all new rows: the commit then swaps the two.
+//!
+//! A run begins with a chunk, and ends with one or with the last row. If the number of rows changes, the chunks in which
+//! either number ends are in a run, as far as they are below the earlier number. So a chunk that is in no run had the same
+//! rows before.
+//!
+//! # Restoring
+//!
+//! An earlier state is restored from several undo records, the oldest first. The first that has an array has its number of
+//! rows, and the first that has a chunk has its rows. `restored` has a bit for each such chunk.
 #![allow(unsafe_code)]
 
+use super::chunk_sums::ChunkSums;
 use super::dirty::{Dirty, set_bits};
-use crate::alloc::{try_reserve, try_vec};
+use crate::alloc::{try_reserve, try_reserve_at, try_vec};
 use crate::storage::Location;
 use core::ops::Range;
 use phalanx_store::raw::Lane;
@@ -19,6 +29,12 @@ use phalanx_store::{AllocError, EntityPool};
 pub(in crate::timeline) struct ByteArray {
     data: Vec<u8>,
     row_size: usize,
+    /// The sums of its chunks, if they are kept.
+    sums: Option<ChunkSums>,
+    /// Whether an undo record has restored the number of rows.
+    is_restored: bool,
+    /// A bit for each chunk that an undo record has restored.
+    restored: Vec<u64>,
 }
 
 /// The rows of a world that an array is copied from.
@@ -65,6 +81,11 @@ impl<'a> ByteSource<'a> {
         ByteSource { rows, row_size, data: SourceData::Sparse(ptr, has) }
     }
 
+    /// Returns the number of rows.
+    pub(super) fn rows(&self) -> u32 {
+        self.rows
+    }
+
     /// Copies some rows to `out`.
     fn read(&self, rows: Range<u32>, out: &mut [u8]) {
         let bytes = byte_range(&rows, self.row_size);
@@ -105,6 +126,14 @@ impl<'a> ByteSource<'a> {
         }
     }
 
+    /// Returns `true` if the rows of the source are packed, and some of them are equal to those of an array.
+    fn is_same_packed(&self, rows: Range<u32>, array: &ByteArray) -> bool {
+        match self.data {
+            SourceData::Packed(data) => data[byte_range(&rows, self.row_size)] == *array.run(&rows),
+            _ => false,
+        }
+    }
+
     /// Returns `true` if some rows are equal to `bytes`.
     fn is_same(&self, rows: Range<u32>, bytes: &[u8], scratch: &mut [u8]) -> bool {
         match self.data {
@@ -128,13 +157,25 @@ pub(super) struct ByteUndo {
     rows: u32,
     runs: Vec<Range<u32>>,
     bytes: Vec<u8>,
+    /// The sums of the chunks in the runs, if they are kept.
+    sums: Vec<u64>,
 }
 
 impl ByteUndo {
     /// Returns the number of bytes that are allocated.
     pub(super) fn memory(&self) -> usize {
-        self.bytes.capacity() + self.runs.capacity() * size_of::<Range<u32>>()
+        self.bytes.capacity() + self.runs.capacity() * size_of::<Range<u32>>() + self.sums.capacity() * size_of::<u64>()
     }
+}
+
+/// Returns the chunks of some rows.
+fn chunks_of(rows: &Range<u32>) -> Range<u32> {
+    rows.start / Lane::CHUNK..rows.end.div_ceil(Lane::CHUNK)
+}
+
+/// Returns the rows of a chunk in an array of `rows` rows.
+fn rows_of(chunk: u32, rows: u32) -> Range<u32> {
+    chunk * Lane::CHUNK..(chunk + 1).saturating_mul(Lane::CHUNK).min(rows)
 }
 
 /// Appends rows to a list of runs whose rows are all before them.
@@ -155,12 +196,51 @@ impl ByteArray {
     pub(super) fn try_new(source: ByteSource<'_>) -> Result<ByteArray, AllocError> {
         let mut data = try_vec(try_len(source.rows, source.row_size)?)?;
         source.append_to(&mut data);
-        Ok(ByteArray { data, row_size: source.row_size })
+        Ok(ByteArray { data, ..ByteArray::empty(source.row_size) })
+    }
+
+    /// Returns a copy, without what an undo record has restored.
+    pub(super) fn try_clone(&self) -> Result<ByteArray, AllocError> {
+        ByteArray::try_from_bytes(&self.data, self.row_size)
     }
 
     /// Returns the number of bytes that are allocated.
     pub(super) fn memory(&self) -> usize {
-        self.data.capacity()
+        let sums = self.sums.as_ref().map_or(0, ChunkSums::memory);
+        self.data.capacity() + self.restored.capacity() * size_of::<u64>() + sums
+    }
+
+    /// Computes the sums of all chunks, and keeps them from now on. Equal arrays with equal keys have equal sums.
+    pub(super) fn try_keep_sums(&mut self, key: u64, has_holes: bool) -> Result<(), AllocError> {
+        if self.sums.is_none() && self.row_size > 0 {
+            let mut sums = ChunkSums::new(key, has_holes);
+            let chunks = self.rows().div_ceil(Lane::CHUNK);
+            sums.try_reserve(chunks)?;
+            self.sums = Some(sums);
+            self.sum_chunks(0..chunks);
+        }
+        Ok(())
+    }
+
+    /// Returns the sum of all chunks, or 0 if sums are not kept.
+    pub(super) fn sum(&self) -> u64 {
+        self.sums.as_ref().map_or(0, ChunkSums::total)
+    }
+
+    /// Returns `true` if the sums are those of the present bytes, or are not kept.
+    pub(super) fn has_valid_sums(&self) -> bool {
+        let bytes = |chunk: u32| &self.data[byte_range(&rows_of(chunk, self.rows()), self.row_size)];
+        self.sums.as_ref().is_none_or(|sums| sums.is_valid(self.rows().div_ceil(Lane::CHUNK), bytes))
+    }
+
+    /// Computes the sums of some chunks again. There is capacity for those of all chunks.
+    fn sum_chunks(&mut self, chunks: Range<u32>) {
+        let rows = self.rows();
+        if let Some(sums) = &mut self.sums {
+            for chunk in chunks {
+                sums.set(chunk, &self.data[byte_range(&rows_of(chunk, rows), self.row_size)]);
+            }
+        }
     }
 
     /// Returns the way back from the rows of `source`, if they differ, and reserves capacity for them. Changes nothing else.
@@ -174,26 +254,38 @@ impl ByteArray {
         }
         let (old, new) = (self.rows(), source.rows);
         let mut runs = self.try_runs(source, dirty)?;
-        if old > new {
-            try_push_run(&mut runs, new..old)?;
+        if old != new {
+            // The chunk in which either number ends, and those beyond the new number.
+            let (start, done) = (old.min(new) / Lane::CHUNK * Lane::CHUNK, runs.last().map_or(0, |run| run.end));
+            if old > start.max(done) {
+                try_push_run(&mut runs, start.max(done)..old)?;
+            }
         }
         if old == new && runs.is_empty() {
             return Ok(None);
         }
         let count = runs.iter().map(|run| run.len()).sum::<usize>();
+        let new_chunks = new.div_ceil(Lane::CHUNK);
         if count > 0 && count >= old as usize / 8 * 7 {
             // Nearly all rows differ: the undo takes over the present block, and the new rows get another one.
             runs.clear();
             runs.push(0..old);
             let bytes = try_vec(new as usize * self.row_size)?;
-            return Ok(Some(ByteUndo { rows: old, runs, bytes }));
+            let sums = try_vec(if self.sums.is_some() { new_chunks as usize } else { 0 })?;
+            return Ok(Some(ByteUndo { rows: old, runs, bytes, sums }));
         }
         let mut bytes = try_vec(count * self.row_size)?;
         for run in &runs {
             bytes.extend_from_slice(self.run(run));
         }
+        let mut old_sums = Vec::new();
+        if let Some(sums) = &mut self.sums {
+            old_sums = try_vec(runs.iter().map(|run| chunks_of(run).len()).sum())?;
+            runs.iter().for_each(|run| old_sums.extend_from_slice(sums.of(chunks_of(run))));
+            sums.try_reserve(new_chunks)?;
+        }
         try_reserve(&mut self.data, (new.saturating_sub(old)) as usize * self.row_size)?;
-        Ok(Some(ByteUndo { rows: old, runs, bytes }))
+        Ok(Some(ByteUndo { rows: old, runs, bytes, sums: old_sums }))
     }
 
     /// Returns the runs of rows that may differ, among the rows that both have.
@@ -229,38 +321,132 @@ impl ByteArray {
 
     /// Copies the rows of `source` that differ. `undo` is the result of [`try_diff`](ByteArray::try_diff) for it.
     pub(super) fn commit(&mut self, source: ByteSource<'_>, undo: &mut ByteUndo) {
+        let chunks = source.rows.div_ceil(Lane::CHUNK);
         if undo.bytes.is_empty() && !undo.runs.is_empty() {
             core::mem::swap(&mut self.data, &mut undo.bytes);
             source.append_to(&mut self.data);
+            if let Some(sums) = &mut self.sums {
+                sums.swap(&mut undo.sums);
+                self.sum_chunks(0..chunks);
+            }
             return;
         }
         // The capacity was reserved by `try_diff`.
         self.data.resize(source.rows as usize * self.row_size, 0);
         let added = undo.rows.min(source.rows)..source.rows;
         let changed = undo.runs.iter().map(|run| run.start..run.end.min(source.rows)).filter(|run| !run.is_empty());
-        for rows in changed.chain([added]) {
+        for rows in changed.clone().chain([added.clone()]) {
             let bytes = byte_range(&rows, self.row_size);
             source.read(rows, &mut self.data[bytes]);
         }
+        if let Some(sums) = &mut self.sums {
+            sums.truncate(chunks);
+            // The chunk in which new rows begin is in a run, if it has earlier rows.
+            changed.for_each(|run| self.sum_chunks(chunks_of(&run)));
+            self.sum_chunks(chunks_of(&added));
+        }
+    }
+}
+
+/// # Restoring
+impl ByteArray {
+    /// Forgets which chunks were restored.
+    pub(super) fn begin_restore(&mut self) {
+        self.is_restored = false;
+        self.restored.clear();
     }
 
-    /// Restores the earlier state.
-    pub(super) fn undo(&mut self, undo: &mut ByteUndo) {
-        if let [whole] = &undo.runs[..]
-            && whole.len() * self.row_size == undo.bytes.len()
-            && whole.len() == undo.rows as usize
-        {
-            core::mem::swap(&mut self.data, &mut undo.bytes);
-            return;
+    /// Reserves what [`restore`](ByteArray::restore) needs, if `undo` is the first record for this array.
+    pub(super) fn try_reserve_restore(&mut self, undo: &ByteUndo) -> Result<(), AllocError> {
+        if !core::mem::replace(&mut self.is_restored, true) {
+            let bytes = undo.rows as usize * self.row_size;
+            let more = bytes.saturating_sub(self.data.len());
+            try_reserve(&mut self.data, more)?;
+            let chunks = undo.rows.div_ceil(Lane::CHUNK);
+            try_reserve_at(&mut self.restored, chunks as usize / 64)?;
+            self.sums.as_mut().map_or(Ok(()), |sums| sums.try_reserve(chunks))?;
         }
-        // Nothing is allocated: the array keeps its capacity, and is swapped with earlier states of itself only.
-        self.data.resize(undo.rows as usize * self.row_size, 0);
-        let mut bytes = &undo.bytes[..];
+        Ok(())
+    }
+
+    /// Restores the chunks of a record that no earlier one has restored.
+    ///
+    /// [`try_reserve_restore`](ByteArray::try_reserve_restore) was called with all records in the same order, and
+    /// [`begin_restore`](ByteArray::begin_restore) afterwards.
+    pub(super) fn restore(&mut self, undo: &ByteUndo) {
+        if !core::mem::replace(&mut self.is_restored, true) {
+            self.data.resize(undo.rows as usize * self.row_size, 0);
+            let chunks = undo.rows.div_ceil(Lane::CHUNK);
+            self.restored.resize(chunks.div_ceil(64) as usize, 0);
+            if let Some(sums) = &mut self.sums {
+                sums.resize(chunks);
+            }
+        }
+        let (rows, mut bytes, mut sums) = (self.rows(), &undo.bytes[..], &undo.sums[..]);
         for run in &undo.runs {
-            let (now, rest) = bytes.split_at(run.len() * self.row_size);
-            self.data[byte_range(run, self.row_size)].copy_from_slice(now);
-            bytes = rest;
+            for chunk in chunks_of(run) {
+                let from = rows_of(chunk, run.end);
+                let (saved, rest) = bytes.split_at(from.len() * self.row_size);
+                bytes = rest;
+                let sum = sums.split_off_first().copied();
+                let to = rows_of(chunk, rows);
+                if to.start >= rows || self.is_chunk_restored(chunk) {
+                    continue;
+                }
+                self.restored[chunk as usize / 64] |= 1 << (chunk % 64);
+                // A chunk with fewer rows than this one is in an older record.
+                let to = byte_range(&(to.start..to.end.min(from.end)), self.row_size);
+                self.data[to.clone()].copy_from_slice(&saved[..to.len()]);
+                if let (Some(sums), Some(sum)) = (&mut self.sums, sum) {
+                    sums.put(chunk, sum);
+                }
+            }
         }
+    }
+
+    fn is_chunk_restored(&self, chunk: u32) -> bool {
+        self.restored.get(chunk as usize / 64).is_some_and(|word| word & 1 << (chunk % 64) != 0)
+    }
+
+    /// Returns the runs of rows to be copied to the rows of a world, so that these equal the array.
+    ///
+    /// `dirty` says which chunks may differ from the array as it was before records were restored.
+    pub(super) fn try_rewrites(&self, world: ByteSource<'_>, dirty: Dirty<'_>) -> Result<Vec<Range<u32>>, AllocError> {
+        let mut runs = Vec::new();
+        let (rows, row_size) = (self.rows(), self.row_size);
+        // Whole chunks that the world has. Rows beyond may have any value.
+        let known = world.rows.min(rows) / Lane::CHUNK;
+        let known = if world.rows >= rows { rows.div_ceil(Lane::CHUNK) } else { known };
+        let (chunks, mut scratch) = (rows.div_ceil(Lane::CHUNK), Vec::new());
+        let dirty_word = |at: u32| dirty.word(at);
+        if matches!(dirty, Dirty::Any) && !matches!(world.data, SourceData::Packed(_)) {
+            scratch = try_vec(Lane::CHUNK as usize * row_size)?;
+            scratch.resize(scratch.capacity(), 0);
+        }
+        for first in (0..chunks).step_by(64) {
+            let end = chunks.min(first + 64);
+            let restored = self.restored.get(first as usize / 64).copied().unwrap_or(0);
+            let beyond = if known >= end { 0 } else { u64::MAX << (known.max(first) - first) };
+            let mut word = restored | beyond;
+            match dirty_word(first / 64) {
+                Some(bits) => word |= bits,
+                None if word == 0 && world.is_same_packed(first * Lane::CHUNK..rows_of(end - 1, rows).end, self) => {}
+                None => {
+                    for chunk in first..end {
+                        if word & 1 << (chunk - first) == 0 {
+                            let rows = rows_of(chunk, rows);
+                            if !world.is_same(rows.clone(), self.run(&rows), &mut scratch) {
+                                word |= 1 << (chunk - first);
+                            }
+                        }
+                    }
+                }
+            }
+            for bit in set_bits(word).take_while(|bit| first + bit < chunks) {
+                try_push_run(&mut runs, rows_of(first + bit, rows))?;
+            }
+        }
+        Ok(runs)
     }
 }
 
@@ -277,7 +463,7 @@ fn pair(bytes: &[u8; 8]) -> [u32; 2] {
 impl ByteArray {
     /// Creates an array without rows.
     pub(in crate::timeline) fn empty(row_size: usize) -> ByteArray {
-        ByteArray { data: Vec::new(), row_size }
+        ByteArray { data: Vec::new(), row_size, sums: None, is_restored: false, restored: Vec::new() }
     }
 
     /// Creates an array of zeros.
@@ -285,14 +471,14 @@ impl ByteArray {
         let len = try_len(rows, row_size)?;
         let mut data = try_vec(len)?;
         data.resize(len, 0);
-        Ok(ByteArray { data, row_size })
+        Ok(ByteArray { data, ..ByteArray::empty(row_size) })
     }
 
     /// Copies bytes, which are whole rows.
     pub(in crate::timeline) fn try_from_bytes(bytes: &[u8], row_size: usize) -> Result<ByteArray, AllocError> {
         let mut data = try_vec(bytes.len())?;
         data.extend_from_slice(bytes);
-        Ok(ByteArray { data, row_size })
+        Ok(ByteArray { data, ..ByteArray::empty(row_size) })
     }
 
     pub(in crate::timeline) fn bytes(&self) -> &[u8] {
@@ -371,6 +557,24 @@ impl ByteArray {
         Ok(runs)
     }
 
+    /// Returns the runs of rows in which `other` differs from this array, which was restored from a copy of `other`.
+    pub(in crate::timeline) fn try_differing_restored(&self, other: &ByteArray) -> Result<Vec<Range<u32>>, AllocError> {
+        let source = ByteSource::packed(&other.data, other.row_size);
+        let mut runs = Vec::new();
+        for run in self.try_runs(source, Dirty::Chunks(&self.restored, &[]))? {
+            for chunk in chunks_of(&run) {
+                let rows = rows_of(chunk, run.end);
+                if self.run(&rows) != other.run(&rows) {
+                    try_push_run(&mut runs, rows)?;
+                }
+            }
+        }
+        if other.rows() > self.rows() {
+            try_push_run(&mut runs, self.rows()..other.rows())?;
+        }
+        Ok(runs)
+    }
+
     /// Returns a copy with `rows` rows and the bytes of the runs. Each row is in this array or in a run.
     pub(in crate::timeline) fn try_patched(
         &self,
@@ -383,6 +587,6 @@ impl ByteArray {
         for (run, bytes) in runs {
             data[byte_range(run, self.row_size)].copy_from_slice(bytes);
         }
-        Ok(ByteArray { data, row_size: self.row_size })
+        Ok(ByteArray { data, ..ByteArray::empty(self.row_size) })
     }
 }

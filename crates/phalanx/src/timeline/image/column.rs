@@ -24,7 +24,7 @@ use phalanx_store::raw::{Lane, Rows as _, drop_all, row_ptr};
 #[derive(Clone, Copy)]
 pub(super) struct ColumnRef<'a> {
     info: &'a ComponentInfo,
-    lanes: &'a [Lane],
+    pub(super) lanes: &'a [Lane],
     rows: u32,
     /// Which rows have a value, if not all do.
     has: Option<&'a dyn Fn(u32) -> bool>,
@@ -76,8 +76,16 @@ impl<'a> ColumnRef<'a> {
         self.info.track == Track::Row && self.lanes.first().is_some_and(|lane| lane.row_size() == 0)
     }
 
+    /// Returns a bit for each row that has a value.
+    pub(super) fn try_present(&self) -> Result<Vec<u64>, AllocError> {
+        let mut bits = try_vec(self.rows.div_ceil(64) as usize)?;
+        bits.resize(self.rows.div_ceil(64) as usize, 0);
+        (0..self.rows).filter(|row| self.has(*row)).for_each(|row| bits[row as usize / 64] |= 1 << (row % 64));
+        Ok(bits)
+    }
+
     /// Returns the rows of a lane of the column, whose values are plain.
-    fn source(&self, lane: &'a Lane) -> ByteSource<'a> {
+    pub(super) fn source(&self, lane: &'a Lane) -> ByteSource<'a> {
         let (ptr, size) = (lane.ptr().as_ptr().cast_const(), lane.row_size());
         match self.has {
             // SAFETY: all rows have a value, by the invariant of the type. Plain values and change ticks have no padding.
@@ -150,6 +158,14 @@ impl Column {
         }
     }
 
+    /// Returns the arrays of the lanes, for writing.
+    pub(super) fn arrays_mut(&mut self) -> &mut [ByteArray] {
+        match self {
+            Column::Plain(arrays) => arrays,
+            Column::Cloned(_) => &mut [],
+        }
+    }
+
     /// Returns the change ticks of a row of a component that is tracked by row. They are in the last lane.
     pub(in crate::timeline) fn marks(&self, row: u32) -> Option<ComponentTicks> {
         let [added, changed] = self.arrays().last()?.pair(row)?.map(Tick);
@@ -202,17 +218,21 @@ impl Column {
         }
     }
 
-    /// Restores the earlier state.
-    pub(super) fn undo(&mut self, undo: &mut ValuesUndo) {
+    /// Restores what a record has and no earlier one had: chunks of arrays, or clones.
+    pub(super) fn restore(&mut self, undo: &mut ValuesUndo, is_restored: &mut bool) {
         match (self, undo) {
             (Column::Plain(arrays), ValuesUndo::Plain(undos)) => {
                 for (array, undo) in arrays.iter_mut().zip(undos) {
                     if let Some(undo) = undo {
-                        array.undo(undo);
+                        array.restore(undo);
                     }
                 }
             }
-            (Column::Cloned(clones), ValuesUndo::Cloned(other)) => core::mem::swap(clones, other),
+            (Column::Cloned(clones), ValuesUndo::Cloned(other)) => {
+                if !core::mem::replace(is_restored, true) {
+                    core::mem::swap(clones, other);
+                }
+            }
             _ => unreachable!("a column stays plain or cloned"),
         }
     }
@@ -307,6 +327,11 @@ impl Clones {
         Ok(clones)
     }
 
+    /// Returns clones of the same values, in the same rows.
+    pub(super) fn try_copy(&self, info: &ComponentInfo) -> Result<Clones, AllocError> {
+        self.try_clone(info, (self.has.len() * 64) as u32)
+    }
+
     fn try_clone(&self, info: &ComponentInfo, capacity: u32) -> Result<Clones, AllocError> {
         let has = |row: u32| self.has[row as usize / 64] & 1 << (row % 64) != 0;
         let rows = (self.has.len() * 64).min(capacity as usize) as u32;
@@ -316,6 +341,20 @@ impl Clones {
 
     pub(super) fn memory(&self) -> usize {
         self.values.bytes() + self.has.capacity() * 8
+    }
+
+    /// Returns the lanes with the values, to exchange them together with the [rows](Clones::set_rows) that have a value.
+    pub(super) fn values_mut(&mut self) -> &mut Values {
+        &mut self.values
+    }
+
+    /// Sets the rows whose values are dropped.
+    ///
+    /// # Safety
+    ///
+    /// The rows have values, which the clones own from now on. The values of other rows have another owner.
+    pub(super) unsafe fn set_rows(&mut self, has: Vec<u64>) {
+        self.has = has;
     }
 
     /// Returns the lanes with the values, which the caller owns from now on.

@@ -20,6 +20,18 @@ impl<'a> Dirty<'a> {
         Dirty::Chunks(keys.dirty(), values.map_or(&[], |(lane, _)| lane.dirty()))
     }
 
+    /// No chunk.
+    pub(super) const NONE: Dirty<'static> = Dirty::Chunks(&[], &[]);
+
+    /// Returns the bits of 64 chunks, or `None` if all have to be compared.
+    pub(super) fn word(&self, at: u32) -> Option<u64> {
+        let of = |list: &[u64]| list.get(at as usize).copied().unwrap_or(0);
+        match self {
+            Dirty::Chunks(a, b) => Some(of(a) | of(b)),
+            Dirty::Any => None,
+        }
+    }
+
     /// Returns `true` if no chunk can differ.
     pub(super) fn is_clean(&self) -> bool {
         match self {

@@ -11,14 +11,19 @@
 #![allow(unsafe_code)]
 
 mod byte_array;
+mod chunk_sums;
 mod column;
 mod dirty;
 mod restore;
+mod rewind;
+mod sums;
 mod undo;
 mod validate;
 
 pub(super) use byte_array::ByteArray;
+pub(super) use chunk_sums::scatter;
 pub(super) use column::Column;
+pub(super) use rewind::Rewind;
 pub(super) use undo::ImageUndo;
 
 use super::error::TimelineError;
@@ -58,6 +63,8 @@ pub(super) struct Image {
     pub(super) time: Time,
     /// The components of the world, by id.
     pub(super) components: Vec<ComponentImage>,
+    /// Whether arrays keep the sums of their chunks.
+    pub(super) keeps_sums: bool,
 }
 
 /// The properties of a component that images and deltas depend on.
@@ -76,6 +83,13 @@ pub(super) struct ComponentImage {
 }
 
 impl ComponentImage {
+    /// Returns the components of a world, by id.
+    fn try_list(components: &Components) -> Result<Vec<ComponentImage>, AllocError> {
+        let mut list = try_vec(components.len())?;
+        list.extend(components.iter().map(|(id, info)| ComponentImage::new(id, info, components)));
+        Ok(list)
+    }
+
     fn new(id: ComponentId, info: &ComponentInfo, components: &Components) -> ComponentImage {
         ComponentImage {
             fingerprint: fingerprint(info),
@@ -109,6 +123,8 @@ pub(super) fn is_plain(id: ComponentId, info: &ComponentInfo) -> bool {
 /// A copy of a table.
 #[derive(Debug)]
 pub(super) struct TableImage {
+    /// Whether an undo record has restored the stamp.
+    pub(super) is_restored: bool,
     pub(super) signature: Signature,
     pub(super) slots: ByteArray,
     pub(super) seen: u64,
@@ -120,6 +136,8 @@ pub(super) struct TableImage {
 /// A copy of a column of a table.
 #[derive(Debug)]
 pub(super) struct ColumnImage {
+    /// Whether an undo record has restored the tick, and clones.
+    pub(super) restored: Restored,
     pub(super) id: ComponentId,
     pub(super) column: Column,
     /// The version of the first lane.
@@ -128,9 +146,19 @@ pub(super) struct ColumnImage {
     pub(super) tick: u64,
 }
 
+/// What undo records have restored of a column or storage, beside arrays.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Restored {
+    /// The change tick, and the state of a storage.
+    state: bool,
+    /// The clones.
+    clones: bool,
+}
+
 /// A copy of a sparse storage.
 #[derive(Debug)]
 pub(super) struct SparseImage {
+    pub(super) restored: Restored,
     pub(super) id: ComponentId,
     pub(super) keys: ByteArray,
     pub(super) column: Column,
@@ -190,6 +218,7 @@ impl TableImage {
         for at in 0..table.columns.len() {
             let column = ColumnRef::of_table(table, at, components);
             columns.push(ColumnImage {
+                restored: Restored::default(),
                 id: table.columns[at].id,
                 column: Column::try_new(column)?,
                 seen: version(column.first_lane()),
@@ -197,6 +226,7 @@ impl TableImage {
             });
         }
         Ok(TableImage {
+            is_restored: false,
             signature: table.signature.try_clone()?,
             slots: ByteArray::try_new(slots_of(table))?,
             seen: table.entities.lane().version(),
@@ -214,6 +244,7 @@ impl TableImage {
 impl SparseImage {
     fn try_new(storage: &SparseStorage, components: &Components) -> Result<SparseImage, AllocError> {
         Ok(SparseImage {
+            restored: Restored::default(),
             id: storage.id,
             keys: ByteArray::try_new(keys_of(storage))?,
             column: ColumnRef::with_sparse(storage, components, Column::try_new)?,
@@ -248,9 +279,7 @@ impl Image {
     pub(super) fn try_new(world: &World) -> Result<Image, TimelineError> {
         let storage = &world.storage;
         check_clone(storage)?;
-        let mut components = try_vec(storage.components.len())?;
-        let infos = storage.components.iter();
-        components.extend(infos.map(|(id, info)| ComponentImage::new(id, info, &storage.components)));
+        let components = ComponentImage::try_list(&storage.components)?;
         let mut image = Image {
             // First: ticks that are taken from now on are later than it.
             time: storage.sparse.clock.time(),
@@ -265,6 +294,7 @@ impl Image {
             sparse: Vec::new(),
             groups: storage.sparse.try_group_image()?,
             components,
+            keeps_sums: false,
         };
         let (tables, sparse) = image.try_copy_added(storage)?;
         image.tables.extend(tables);
@@ -277,10 +307,18 @@ impl Image {
         let (tables, sparse) = (&storage.tables[self.tables.len()..], storage.sparse.iter().skip(self.sparse.len()));
         let (mut new_tables, mut new_sparse) = (try_vec(tables.len())?, try_vec(sparse.len())?);
         for table in tables {
-            new_tables.push(TableImage::try_new(table, &storage.components)?);
+            let mut image = TableImage::try_new(table, &storage.components)?;
+            if self.keeps_sums {
+                image.try_keep_sums(&storage.components)?;
+            }
+            new_tables.push(image);
         }
         for added in sparse {
-            new_sparse.push(SparseImage::try_new(added, &storage.components)?);
+            let mut image = SparseImage::try_new(added, &storage.components)?;
+            if self.keeps_sums {
+                image.try_keep_sums(&storage.components)?;
+            }
+            new_sparse.push(image);
         }
         try_reserve(&mut self.tables, new_tables.len())?;
         try_reserve(&mut self.sparse, new_sparse.len())?;

@@ -10,13 +10,14 @@ use crate::alloc::{try_reserve, try_reserve_at, try_reserve_map, try_vec};
 use crate::change_detection::{Clock, Track};
 use crate::component::{ComponentId, ComponentInfo};
 use crate::rows::Rows;
+use crate::sort::sort_short_by_key;
 use crate::sparse::Values;
 use crate::world::{Location, World};
 use phalanx_store::raw::{Lane, Words, row_ptr};
 use phalanx_store::{AllocError, EntityPool};
 
 /// Sets the change tick of a column that is tracked as a whole.
-fn set_tick(info: &ComponentInfo, lanes: &[Lane], tick: u64) {
+pub(super) fn set_tick(info: &ComponentInfo, lanes: &[Lane], tick: u64) {
     if let (Track::Column, Some(lane)) = (info.track, lanes.last()) {
         lane.set_version(tick);
     }
@@ -51,7 +52,7 @@ impl Image {
         }
         let mut order = try_vec(numbers.len())?;
         order.extend(numbers.into_iter().zip(self.tables.iter().zip(clones)));
-        order.sort_unstable_by_key(|(_, (table, _))| table.stamp);
+        sort_short_by_key(&mut order, |(_, (table, _))| table.stamp);
         // SAFETY: the words and the free list are those of an entity allocator, by the caller's contract.
         fresh.storage.entities = unsafe {
             EntityPool::try_rebuild(self.words.words(), self.free_list.words(), self.reserved, Location::NOWHERE)?
@@ -102,6 +103,7 @@ impl Image {
         // SAFETY: the sparse storages were restored from the same image above.
         unsafe { fresh.storage.sparse.restore_groups(self.groups.try_clone()?) };
         fresh.storage.sparse.clock = Clock::resumed(self.time, fresh.id());
+        let mut listed = try_vec(self.tables.len())?;
         // Nothing can fail from here on.
         for (number, (table, clones)) in order {
             let target = &mut fresh.storage.tables[number];
@@ -130,8 +132,15 @@ impl Image {
                 core::ptr::copy_nonoverlapping(slots.as_ptr(), target.entities.ptr().cast(), slots.len());
                 target.set_len(table.slots.rows(), &mut fresh.storage.table_order);
             }
+            // The stamps of the image, so that an earlier frame can be restored in place.
+            fresh.storage.table_order.raise_stamp(table.stamp);
+            target.stamp = table.stamp;
+            if table.stamp != 0 {
+                listed.push(number as u32);
+            }
             fresh.storage.set_locations(number as u32, 0);
         }
+        fresh.storage.table_order.relink(listed.into_iter());
         fresh.storage.rows = rows;
         fresh.storage.find_rows();
         fresh.storage.restructured();

@@ -4,13 +4,13 @@
 //! the image and cannot fail.
 
 use super::byte_array::{ByteArray, ByteUndo};
-use super::column::{ColumnRef, ValuesUndo};
+use super::column::{Column, ColumnRef, ValuesUndo};
 use super::dirty::Dirty;
 use super::{
-    ColumnImage, Image, SparseImage, SparseState, TableImage, check_clone, free_list_of, key_lane, keys_of, slots_of,
-    state_of, version, words_of,
+    ColumnImage, ComponentImage, Image, Restored, SparseImage, SparseState, TableImage, check_clone, free_list_of,
+    key_lane, keys_of, slots_of, state_of, version, words_of,
 };
-use crate::alloc::try_reserve;
+use crate::alloc::{try_reserve, try_vec};
 use crate::change_detection::Time;
 use crate::component::{ComponentId, Components};
 use crate::sparse::{GroupImage, SparseStorage};
@@ -20,7 +20,6 @@ use crate::timeline::error::TimelineError;
 use crate::world::World;
 use core::mem::swap;
 use phalanx_store::AllocError;
-use phalanx_store::raw::DropGuard;
 
 /// The way from an image back to the capture before it.
 #[derive(Debug)]
@@ -77,39 +76,57 @@ impl ImageUndo {
 
 /// What a comparison may rely on.
 #[derive(Clone, Copy)]
-struct Scope<'a> {
-    components: &'a Components,
+pub(super) struct Scope<'a> {
+    pub(super) components: &'a Components,
     /// Whether the dirty bits of the lanes cover all writes since the image was up to date.
-    marked: bool,
+    pub(super) marked: bool,
     /// Whether entities, rows or keys may have changed.
-    restructured: bool,
+    pub(super) restructured: bool,
 }
 
 impl Scope<'_> {
     /// Returns what has to be compared, given what the dirty bits say.
-    fn dirty<'d>(&self, dirty: Dirty<'d>) -> Dirty<'d> {
+    pub(super) fn dirty<'d>(&self, dirty: Dirty<'d>) -> Dirty<'d> {
         if self.marked { dirty } else { Dirty::Any }
     }
 }
 
 impl TableImage {
+    /// Returns the chunks of slots that may differ from those of the table.
+    pub(super) fn dirty_slots<'a>(&self, table: &'a Table, scope: Scope<'_>) -> Dirty<'a> {
+        match scope.restructured {
+            true => scope.dirty(Dirty::since(table.entities.lane(), self.seen, None)),
+            false => Dirty::NONE,
+        }
+    }
+
+    /// Returns the chunks of a column that may differ from those of the table.
+    pub(super) fn dirty_column<'a>(&self, at: usize, table: &'a Table, scope: Scope<'a>) -> Dirty<'a> {
+        let (image, column) = (&self.columns[at], ColumnRef::of_table(table, at, scope.components));
+        let dirty = match image.id {
+            // The links of an extra row change with its neighbours.
+            ComponentId::ROW if scope.restructured => Dirty::Any,
+            _ if column.lacks_dirty_bits() => Dirty::Any,
+            _ => {
+                let values = column.first_lane().map(|lane| (lane, image.seen));
+                Dirty::since(table.entities.lane(), self.seen, values)
+            }
+        };
+        scope.dirty(dirty)
+    }
+
     /// Returns the way back from the present state of the table, if it differs.
     fn try_diff(&mut self, number: u32, table: &Table, scope: Scope<'_>) -> Result<Option<TableUndo>, AllocError> {
-        let entities = table.entities.lane();
         let mut undo = TableUndo { table: number, stamp: table.stamp, slots: None, columns: Vec::new() };
         if scope.restructured {
-            let dirty = scope.dirty(Dirty::since(entities, self.seen, None));
+            let dirty = self.dirty_slots(table, scope);
             undo.slots = self.slots.try_diff(slots_of(table), dirty)?;
         }
-        for (at, image) in self.columns.iter_mut().enumerate() {
+        for at in 0..self.columns.len() {
             let column = ColumnRef::of_table(table, at, scope.components);
-            let dirty = match image.id {
-                // The links of an extra row change with its neighbours.
-                ComponentId::ROW if scope.restructured => Dirty::Any,
-                _ if column.lacks_dirty_bits() => Dirty::Any,
-                _ => Dirty::since(entities, self.seen, column.first_lane().map(|lane| (lane, image.seen))),
-            };
-            let values = image.column.try_diff(column, scope.dirty(dirty), undo.slots.is_some())?;
+            let dirty = self.dirty_column(at, table, scope);
+            let image = &mut self.columns[at];
+            let values = image.column.try_diff(column, dirty, undo.slots.is_some())?;
             let tick = column.tick();
             if values.is_some() || tick != image.tick {
                 try_reserve(&mut undo.columns, 1)?;
@@ -122,18 +139,17 @@ impl TableImage {
 }
 
 impl SparseImage {
-    /// Returns the way back from the present state of the storage, if it differs.
-    fn try_diff(
-        &mut self,
-        number: u32,
-        storage: &SparseStorage,
-        scope: Scope<'_>,
-    ) -> Result<Option<SparseUndo>, AllocError> {
-        let (key_lane, [keys_seen, values_seen]) = (key_lane(storage), self.seen);
-        let mut keys = None;
-        if scope.restructured {
-            keys = self.keys.try_diff(keys_of(storage), scope.dirty(Dirty::since(key_lane, keys_seen, None)))?;
+    /// Returns the chunks of keys that may differ from those of the storage.
+    pub(super) fn dirty_keys<'a>(&self, storage: &'a SparseStorage, scope: Scope<'_>) -> Dirty<'a> {
+        match scope.restructured {
+            true => scope.dirty(Dirty::since(key_lane(storage), self.seen[0], None)),
+            false => Dirty::NONE,
         }
+    }
+
+    /// Returns the chunks of values that may differ from those of the storage.
+    pub(super) fn dirty_values<'a>(&self, storage: &'a SparseStorage, scope: Scope<'_>) -> Dirty<'a> {
+        let (key_lane, [keys_seen, values_seen]) = (key_lane(storage), self.seen);
         let values = storage.values().lanes().first().map(|lane| (lane, values_seen));
         let dirty = match (&self.state, values) {
             // A chunk of words is not a chunk of values there; the values have dirty bits of their own.
@@ -142,9 +158,25 @@ impl SparseImage {
             }
             _ => Dirty::since(key_lane, keys_seen, values),
         };
+        let lacks_dirty_bits = ColumnRef::with_sparse(storage, scope.components, |column| column.lacks_dirty_bits());
+        if lacks_dirty_bits { Dirty::Any } else { scope.dirty(dirty) }
+    }
+
+    /// Returns the way back from the present state of the storage, if it differs.
+    fn try_diff(
+        &mut self,
+        number: u32,
+        storage: &SparseStorage,
+        scope: Scope<'_>,
+    ) -> Result<Option<SparseUndo>, AllocError> {
+        let mut keys = None;
+        if scope.restructured {
+            let dirty = self.dirty_keys(storage, scope);
+            keys = self.keys.try_diff(keys_of(storage), dirty)?;
+        }
+        let dirty = self.dirty_values(storage, scope);
         let (moved, image) = (keys.is_some(), &mut self.column);
         let (values, tick) = ColumnRef::with_sparse(storage, scope.components, |column| {
-            let dirty = if column.lacks_dirty_bits() { Dirty::Any } else { scope.dirty(dirty) };
             Ok::<_, AllocError>((image.try_diff(column, dirty, moved)?, column.tick()))
         })?;
         let state = state_of(storage);
@@ -163,10 +195,17 @@ fn commit_bytes<'a>(
     }
 }
 
-fn undo_bytes(array: &mut ByteArray, undo: &mut Option<ByteUndo>) {
+fn restore_bytes(array: &mut ByteArray, undo: &Option<ByteUndo>) {
     if let Some(undo) = undo {
-        array.undo(undo);
+        array.restore(undo);
     }
+}
+
+/// The tables and storages that an earlier state does not have. The caller drops them last.
+#[derive(Debug, Default)]
+pub(in crate::timeline) struct RemovedImages {
+    tables: Vec<TableImage>,
+    sparse: Vec<SparseImage>,
 }
 
 impl Image {
@@ -179,6 +218,9 @@ impl Image {
         let restructured = !marked || self.epoch != storage.epoch();
         if restructured {
             check_clone(storage)?;
+        }
+        if self.components.len() < storage.components.len() {
+            self.components = ComponentImage::try_list(&storage.components)?;
         }
         let mut undo = self.try_diff(storage, marked, restructured)?;
         let (tables, sparse) = self.try_copy_added(storage)?;
@@ -275,38 +317,224 @@ impl Image {
         }
     }
 
-    /// Returns to the earlier state. Values are dropped last, after the image is restored.
-    pub(in crate::timeline) fn undo(&mut self, undo: &mut ImageUndo) {
-        (self.reserved, self.time) = (undo.reserved, undo.time);
-        undo_bytes(&mut self.words, &mut undo.words);
-        undo_bytes(&mut self.free_list, &mut undo.free_list);
-        for undo in &mut undo.tables {
+    /// Reserves what [`restore_from`](Image::restore_from) needs, for the same records.
+    ///
+    /// # Errors
+    ///
+    /// Returns an [`AllocError`] if allocation fails. Nothing has changed.
+    pub(in crate::timeline) fn try_prepare_restore<'a>(
+        &mut self,
+        undos: impl Iterator<Item = &'a ImageUndo> + Clone,
+    ) -> Result<RemovedImages, AllocError> {
+        self.begin_restore();
+        let first = undos.clone().next();
+        let counts = first.map_or((self.tables.len(), self.sparse.len()), |undo| (undo.table_count, undo.sparse_count));
+        let removed = RemovedImages {
+            tables: try_vec(self.tables.len() - counts.0)?,
+            sparse: try_vec(self.sparse.len() - counts.1)?,
+        };
+        undos.into_iter().try_for_each(|undo| self.try_reserve_restore(undo))?;
+        self.begin_restore();
+        Ok(removed)
+    }
+
+    /// Restores an earlier state from the undo records since then, the oldest first.
+    ///
+    /// What that state does not have is left in the records and in `removed`, so that the caller drops it last.
+    pub(in crate::timeline) fn restore_from<'a>(
+        &mut self,
+        undos: impl Iterator<Item = &'a mut ImageUndo>,
+        removed: &mut RemovedImages,
+    ) {
+        let mut groups_restored = false;
+        for (at, undo) in undos.enumerate() {
+            if at == 0 {
+                (self.reserved, self.time) = (undo.reserved, undo.time);
+                removed.tables.extend(self.tables.drain(undo.table_count..));
+                removed.sparse.extend(self.sparse.drain(undo.sparse_count..));
+            }
+            self.restore(undo, &mut groups_restored);
+        }
+    }
+
+    /// Returns a copy in an earlier state, given the undo records since then, the oldest first.
+    ///
+    /// The chunks of its arrays that differ from those of this image are marked as restored.
+    pub(in crate::timeline) fn try_clone_at<'a>(
+        &self,
+        undos: impl Iterator<Item = &'a ImageUndo> + Clone,
+        components: &Components,
+    ) -> Result<Image, AllocError> {
+        let first = undos.clone().next();
+        let (table_count, sparse_count) =
+            first.map_or((self.tables.len(), self.sparse.len()), |undo| (undo.table_count, undo.sparse_count));
+        let bytes = |own: &ByteArray, undo: &dyn Fn(&'a ImageUndo) -> Option<&'a ByteUndo>| {
+            let mut copy = own.try_clone()?;
+            undos.clone().filter_map(undo).try_for_each(|undo| copy.try_reserve_restore(undo))?;
+            copy.begin_restore();
+            undos.clone().filter_map(undo).for_each(|undo| copy.restore(undo));
+            Ok::<_, AllocError>(copy)
+        };
+        let values = |own: &Column, id, undo: &dyn Fn(&'a ImageUndo) -> Option<&'a ValuesUndo>| match own {
+            Column::Plain(arrays) => {
+                let mut copies = try_vec(arrays.len())?;
+                for (at, array) in arrays.iter().enumerate() {
+                    copies.push(bytes(array, &|one| match undo(one)? {
+                        ValuesUndo::Plain(undos) => undos.get(at)?.as_ref(),
+                        ValuesUndo::Cloned(_) => None,
+                    })?);
+                }
+                Ok::<_, AllocError>(Column::Plain(copies))
+            }
+            Column::Cloned(clones) => {
+                let oldest = undos.clone().find_map(|one| match undo(one)? {
+                    ValuesUndo::Cloned(clones) => Some(clones),
+                    ValuesUndo::Plain(_) => None,
+                });
+                Ok(Column::Cloned(oldest.unwrap_or(clones).try_copy(components.info(id))?))
+            }
+        };
+        let mut tables = try_vec(table_count)?;
+        for (number, table) in (0..).zip(&self.tables[..table_count]) {
+            let of = move |undo: &'a ImageUndo| undo.tables.iter().find(|undo| undo.table == number);
+            let mut columns = try_vec(table.columns.len())?;
+            for (at, image) in (0..).zip(&table.columns) {
+                let of = move |undo: &'a ImageUndo| of(undo)?.columns.iter().find(|undo| undo.at == at);
+                columns.push(ColumnImage {
+                    restored: Restored::default(),
+                    id: image.id,
+                    column: values(&image.column, image.id, &|undo| of(undo)?.values.as_ref())?,
+                    seen: image.seen,
+                    tick: undos.clone().find_map(of).map_or(image.tick, |undo| undo.tick),
+                });
+            }
+            tables.push(TableImage {
+                is_restored: false,
+                signature: table.signature.try_clone()?,
+                slots: bytes(&table.slots, &|undo| of(undo)?.slots.as_ref())?,
+                seen: table.seen,
+                columns,
+                stamp: undos.clone().find_map(of).map_or(table.stamp, |undo| undo.stamp),
+            });
+        }
+        let mut sparse = try_vec(sparse_count)?;
+        for (number, image) in (0..).zip(&self.sparse[..sparse_count]) {
+            let of = move |undo: &'a ImageUndo| undo.sparse.iter().find(|undo| undo.number == number);
+            let oldest = undos.clone().find_map(of);
+            sparse.push(SparseImage {
+                restored: Restored::default(),
+                id: image.id,
+                keys: bytes(&image.keys, &|undo| of(undo)?.keys.as_ref())?,
+                column: values(&image.column, image.id, &|undo| of(undo)?.values.as_ref())?,
+                state: oldest.map_or(&image.state, |undo| &undo.state).clone(),
+                tick: oldest.map_or(image.tick, |undo| undo.tick),
+                seen: image.seen,
+            });
+        }
+        Ok(Image {
+            registry_id: self.registry_id,
+            world: self.world,
+            epoch: self.epoch,
+            words: bytes(&self.words, &|undo| undo.words.as_ref())?,
+            free_list: bytes(&self.free_list, &|undo| undo.free_list.as_ref())?,
+            reserved: first.map_or(self.reserved, |undo| undo.reserved),
+            seen: self.seen,
+            tables,
+            sparse,
+            groups: undos.clone().find_map(|undo| undo.groups.as_ref()).unwrap_or(&self.groups).try_clone()?,
+            time: first.map_or(self.time, |undo| undo.time),
+            components: ComponentImage::try_list(components)?,
+            keeps_sums: false,
+        })
+    }
+
+    /// Forgets what was restored.
+    pub(in crate::timeline) fn begin_restore(&mut self) {
+        self.for_each_array(ByteArray::begin_restore);
+        for table in &mut self.tables {
+            table.is_restored = false;
+            table.columns.iter_mut().for_each(|column| column.restored = Restored::default());
+        }
+        self.sparse.iter_mut().for_each(|sparse| sparse.restored = Restored::default());
+    }
+
+    /// Calls a function with each array.
+    pub(super) fn for_each_array(&mut self, mut each: impl FnMut(&mut ByteArray)) {
+        each(&mut self.words);
+        each(&mut self.free_list);
+        for table in &mut self.tables {
+            each(&mut table.slots);
+            table.columns.iter_mut().for_each(|image| image.column.arrays_mut().iter_mut().for_each(&mut each));
+        }
+        for sparse in &mut self.sparse {
+            each(&mut sparse.keys);
+            sparse.column.arrays_mut().iter_mut().for_each(&mut each);
+        }
+    }
+
+    fn try_reserve_restore(&mut self, undo: &ImageUndo) -> Result<(), AllocError> {
+        let reserve = |array: &mut ByteArray, undo: &Option<ByteUndo>| match undo {
+            Some(undo) => array.try_reserve_restore(undo),
+            None => Ok(()),
+        };
+        let reserve_values = |column: &mut Column, undo: &Option<ValuesUndo>| match undo {
+            Some(ValuesUndo::Plain(undos)) => {
+                column.arrays_mut().iter_mut().zip(undos).try_for_each(|(array, undo)| reserve(array, undo))
+            }
+            _ => Ok(()),
+        };
+        reserve(&mut self.words, &undo.words)?;
+        reserve(&mut self.free_list, &undo.free_list)?;
+        for undo in &undo.tables {
             let image = &mut self.tables[undo.table as usize];
-            image.stamp = undo.stamp;
-            undo_bytes(&mut image.slots, &mut undo.slots);
+            reserve(&mut image.slots, &undo.slots)?;
+            for undo in &undo.columns {
+                reserve_values(&mut image.columns[undo.at as usize].column, &undo.values)?;
+            }
+        }
+        for undo in &undo.sparse {
+            let image = &mut self.sparse[undo.number as usize];
+            reserve(&mut image.keys, &undo.keys)?;
+            reserve_values(&mut image.column, &undo.values)?;
+        }
+        Ok(())
+    }
+
+    /// Restores what a record has and no earlier one had.
+    fn restore(&mut self, undo: &mut ImageUndo, groups_restored: &mut bool) {
+        restore_bytes(&mut self.words, &undo.words);
+        restore_bytes(&mut self.free_list, &undo.free_list);
+        for undo in &mut undo.tables {
+            // Tables that were added since are removed already.
+            let Some(image) = self.tables.get_mut(undo.table as usize) else { continue };
+            if !core::mem::replace(&mut image.is_restored, true) {
+                image.stamp = undo.stamp;
+            }
+            restore_bytes(&mut image.slots, &undo.slots);
             for ColumnUndo { at, values, tick } in &mut undo.columns {
                 let image = &mut image.columns[*at as usize];
                 if let Some(values) = values {
-                    image.column.undo(values);
+                    image.column.restore(values, &mut image.restored.clones);
                 }
-                image.tick = *tick;
+                if !core::mem::replace(&mut image.restored.state, true) {
+                    image.tick = *tick;
+                }
             }
         }
         for undo in &mut undo.sparse {
-            let image = &mut self.sparse[undo.number as usize];
-            undo_bytes(&mut image.keys, &mut undo.keys);
+            let Some(image) = self.sparse.get_mut(undo.number as usize) else { continue };
+            restore_bytes(&mut image.keys, &undo.keys);
             if let Some(values) = &mut undo.values {
-                image.column.undo(values);
+                image.column.restore(values, &mut image.restored.clones);
             }
-            image.state = undo.state.clone();
-            image.tick = undo.tick;
+            if !core::mem::replace(&mut image.restored.state, true) {
+                (image.state, image.tick) = (undo.state.clone(), undo.tick);
+            }
         }
-        if let Some(groups) = &mut undo.groups {
+        if let Some(groups) = undo.groups.as_mut().filter(|_| !*groups_restored) {
             swap(&mut self.groups, groups);
+            *groups_restored = true;
         }
-        // Both lists are cut, also if a destructor panics.
-        let _tables = DropGuard::new(&mut self.tables, |tables| tables.truncate(undo.table_count));
-        self.sparse.truncate(undo.sparse_count);
     }
 
     /// Returns `true` if the image equals the world. Clones are not compared.

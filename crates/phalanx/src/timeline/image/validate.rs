@@ -11,7 +11,7 @@ use crate::timeline::error::DeltaError;
 use phalanx_store::{AllocError, EntityPool};
 
 /// Set in the word of the slot of a live extra row.
-const ROW: u32 = 1 << 30;
+pub(super) const ROW: u32 = 1 << 30;
 
 fn damaged(what: &'static str) -> DeltaError {
     DeltaError::Damaged { what }

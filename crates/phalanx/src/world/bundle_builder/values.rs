@@ -2,7 +2,7 @@
 //!
 //! # Representation
 //!
-//! Each of `entries` owns a value of its type at its offset in the arena. No two entries are of the same type.
+//! Each of `entries` owns a value of its type at its offset in the arena. No two entries are of the same type. Offsets ascend.
 #![allow(unsafe_code)]
 
 use crate::alloc::try_reserve;
@@ -73,11 +73,22 @@ pub(super) struct Values {
 }
 
 impl Values {
-    /// Reserves capacity for more components, and for their bytes, including padding.
-    pub(super) fn try_reserve(&mut self, components: usize, bytes: usize) -> Result<(), AllocError> {
+    /// Reserves capacity for more components, and for their bytes, including padding. They are aligned to at most `align`.
+    pub(super) fn try_reserve(&mut self, components: usize, bytes: usize, align: usize) -> Result<(), AllocError> {
         try_reserve(&mut self.entries, components)?;
         let bytes = self.arena.len().checked_add(bytes).ok_or(AllocError::CapacityOverflow)?;
-        self.arena.try_reserve(bytes, self.arena.align().max(align_of::<u128>()))
+        self.arena.try_reserve(bytes, align)
+    }
+
+    /// Reserves capacity for all components of `other`.
+    pub(super) fn try_reserve_for(&mut self, other: &Values) -> Result<(), AllocError> {
+        // With the largest possible padding before each.
+        let bytes = other.entries.iter().try_fold(0_usize, |bytes, value| {
+            let layout = value.vtable.layout;
+            bytes.checked_add(layout.size())?.checked_add(layout.align() - 1)
+        });
+        let align = other.entries.iter().map(|value| value.vtable.layout.align()).max().unwrap_or(1);
+        self.try_reserve(other.entries.len(), bytes.ok_or(AllocError::CapacityOverflow)?, align)
     }
 
     /// Returns the number of a component.
@@ -119,30 +130,27 @@ impl Values {
         Ok(Value { vtable, offset: self.arena.try_place(vtable.layout)? })
     }
 
-    /// Moves a component out.
+    /// Moves a component out, and closes the gap in the arena.
     pub(super) fn remove<C: Component>(&mut self) -> Option<C> {
         let at = self.find(TypeId::of::<C>())?;
         let value = self.entries.remove(at);
         // SAFETY: the entry owned a value of this type, which is moved out once.
-        Some(unsafe { self.at(&value).cast::<C>().read() })
+        let removed = unsafe { self.at(&value).cast::<C>().read() };
+        // Entries are in the order of their offsets.
+        self.arena.truncate(value.offset);
+        for at in at..self.entries.len() {
+            let (value, from) = (self.entries[at], self.at(&self.entries[at]));
+            let Ok(offset) = self.arena.try_place(value.vtable.layout) else { unreachable!("there was more before") };
+            self.entries[at].offset = offset;
+            // SAFETY: the value is moved within the arena, towards its beginning. Those before it were moved already.
+            unsafe { core::ptr::copy(from, self.at(&self.entries[at]), value.vtable.layout.size()) };
+        }
+        Some(removed)
     }
 
     /// Moves all components of `other` to the end, in their order. One of a type that there is already takes its place, and
-    /// the old one is dropped at the end.
-    ///
-    /// # Errors
-    ///
-    /// Returns an error if allocation fails. Nothing has changed.
-    pub(super) fn try_append(&mut self, other: &mut Values) -> Result<(), AllocError> {
-        // With the largest possible padding before each.
-        let bytes = other.entries.iter().try_fold(0_usize, |bytes, value| {
-            let layout = value.vtable.layout;
-            bytes.checked_add(layout.size())?.checked_add(layout.align() - 1)
-        });
-        let align = other.entries.iter().map(|value| value.vtable.layout.align()).max().unwrap_or(1);
-        let bytes = bytes.and_then(|bytes| bytes.checked_add(self.arena.len())).ok_or(AllocError::CapacityOverflow)?;
-        try_reserve(&mut self.entries, other.entries.len())?;
-        self.arena.try_reserve(bytes, align)?;
+    /// the old one is dropped at the end. Capacity [is reserved](Values::try_reserve_for).
+    pub(super) fn append(&mut self, other: &mut Values) {
         let mut kept = 0;
         for at in 0..other.entries.len() {
             let value = other.entries[at];
@@ -165,7 +173,6 @@ impl Values {
         }
         other.entries.truncate(kept);
         other.clear();
-        Ok(())
     }
 
     /// Adds clones of all components to an empty list, in their order.

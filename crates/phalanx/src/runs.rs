@@ -4,7 +4,7 @@ use core::ops::Range;
 
 /// Some rows of a column.
 #[derive(Clone, Copy)]
-pub(super) enum Runs<'a> {
+pub(crate) enum Runs<'a> {
     /// The rows below a number.
     All(u32),
     /// One row.
@@ -15,7 +15,7 @@ pub(super) enum Runs<'a> {
 
 impl<'a> Runs<'a> {
     /// Iterates over the runs of contiguous rows.
-    pub(super) fn iter(self) -> impl Iterator<Item = Range<u32>> + 'a {
+    pub(crate) fn iter(self) -> impl Iterator<Item = Range<u32>> + 'a {
         let (all, words) = match self {
             Runs::All(0) => (None, &[][..]),
             Runs::All(len) => (Some(0..len), &[][..]),
@@ -26,12 +26,12 @@ impl<'a> Runs<'a> {
     }
 
     /// Iterates over the rows.
-    pub(super) fn rows(self) -> impl Iterator<Item = u32> + 'a {
+    pub(crate) fn rows(self) -> impl Iterator<Item = u32> + 'a {
         self.iter().flatten()
     }
 
     /// Returns the first row from `start` on.
-    pub(super) fn next_row(self, start: u32) -> Option<u32> {
+    pub(crate) fn next_row(self, start: u32) -> Option<u32> {
         let (row, end) = match self {
             Runs::All(len) => (start, len),
             Runs::One(row) => (start.max(row), row + 1),
@@ -41,7 +41,7 @@ impl<'a> Runs<'a> {
     }
 
     /// Returns the row after the last.
-    pub(super) fn end(self) -> u32 {
+    pub(crate) fn end(self) -> u32 {
         match self {
             Runs::All(len) => len,
             Runs::One(row) => row + 1,
@@ -53,7 +53,7 @@ impl<'a> Runs<'a> {
     }
 
     /// Returns the number of rows.
-    pub(super) fn len(self) -> u32 {
+    pub(crate) fn len(self) -> u32 {
         match self {
             Runs::All(len) => len,
             Runs::One(_) => 1,

@@ -124,7 +124,7 @@ impl Storage {
 
 /// A change to the dirty bits of all tracked lanes.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Tracking {
+pub(crate) enum Tracking {
     /// Gives dirty bits to the lanes that have none.
     Start,
     /// Clears all dirty bits.
@@ -159,7 +159,7 @@ impl Storage {
     /// # Errors
     ///
     /// Returns an error if allocation fails, for [`Tracking::Start`] only. Lanes that have dirty bits keep them.
-    pub(super) fn try_set_tracking(&mut self, tracking: Tracking) -> Result<(), AllocError> {
+    pub(crate) fn try_set_tracking(&mut self, tracking: Tracking) -> Result<(), AllocError> {
         // SAFETY: `apply` changes the dirty bits of a lane. It neither replaces nor resizes it. The lanes of a column are those
         // of its table, which is borrowed exclusively.
         unsafe {
@@ -182,7 +182,7 @@ impl Storage {
     }
 
     /// Clears the dirty bits: what is written from now on sets them again.
-    pub(super) fn clear_dirty_bits(&mut self) {
+    pub(crate) fn clear_dirty_bits(&mut self) {
         let cleared = self.try_set_tracking(Tracking::Clear);
         debug_assert!(cleared.is_ok());
     }

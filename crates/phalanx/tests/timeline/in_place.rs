@@ -1,0 +1,161 @@
+//! Rewinds in place against whole restores: relations, names, extra rows, groups, and tables that are created and discarded.
+//!
+//! The fuzz target `rewind` runs the same programs.
+
+use phalanx::group::{Observed, Owned};
+use phalanx::relation::ChildOf;
+use phalanx::timeline::Timeline;
+use phalanx::{Added, Changed, Component, Entity, Key, QueryState, Removal, Role, World};
+use std::fmt::Write;
+
+#[derive(Component, Clone, Copy, Debug, PartialEq)]
+#[component(plain)]
+struct Mark<const N: u8>(u32);
+#[derive(Component, Clone, Debug, PartialEq)]
+#[component(clone)]
+struct Text(String);
+#[derive(Component, Clone, Copy, Debug, PartialEq)]
+#[component(layout = "pool", plain, track = "row")]
+struct Fire(u32);
+#[derive(Component, Clone, Debug, PartialEq)]
+#[component(layout = "pool", clone)]
+struct Note(String);
+#[derive(Component, Clone, Copy, Debug, PartialEq)]
+#[component(layout = "linear", plain)]
+struct Mass(u16);
+#[derive(Component, Clone, Debug, PartialEq)]
+#[component(layout = "linear", clone, track = "column")]
+struct Long(String);
+
+/// One operation. Errors are results like others.
+fn act(world: &mut World, pick: &mut dyn FnMut(usize) -> usize) {
+    let (kind, n) = (pick(30), pick(1000) as u32);
+    let all: Vec<Entity> = world.query::<Entity>().iter().collect();
+    if all.is_empty() {
+        world.spawn_batch((0..200).map(|n| (Mark::<0>(n), Fire(n), Mass(n as u16))));
+        return;
+    }
+    let (a, b) = (all[pick(all.len())], all[pick(all.len())]);
+    let text = || format!("{n}");
+    match kind {
+        0 => _ = world.spawn((Mark::<0>(n), Mark::<1>(n), Text(text()))),
+        1 => _ = world.spawn((Mark::<2>(n), Fire(n), Note(text()), Long(text()))),
+        2 => _ = world.spawn_batch((0..n % 150).map(|n| (Mark::<1>(n), Mass(n as u16)))).len(),
+        3..6 => _ = world.despawn(a),
+        6 => _ = world.insert(a, (Mark::<1>(n), Text(text()))),
+        7 => _ = world.insert(a, (Fire(n), Note(text()))),
+        8 => _ = world.insert(a, (Mass(n as u16), Long(text()))),
+        9 => _ = world.remove::<(Mark<1>, Text)>(a),
+        10 => _ = world.remove::<(Fire, Long)>(a),
+        11 => _ = world.remove::<(Note, Mass)>(a),
+        12 => world.get_mut::<Mark<0>>(a).into_iter().for_each(|mark| mark.0 = n),
+        13 => world.get_mut::<Fire>(a).into_iter().for_each(|mut fire| fire.0 = n),
+        14 => world.get_mut::<Text>(a).into_iter().for_each(|value| value.0.push('x')),
+        15 => world.query_mut::<(&mut Mark<0>, Option<&mut Mass>)>().for_each(|(mark, mass)| {
+            mark.0 ^= n;
+            mass.into_iter().for_each(|mass| mass.0 ^= 1);
+        }),
+        16 => world.query_mut::<&mut Long>().for_each(|long| long.0.push('y')),
+        17 => _ = world.relations_mut::<ChildOf>().link(a, b),
+        18 => _ = world.relations_mut::<ChildOf>().unlink(a),
+        19 => _ = world.entity_mut(a).map(|mut entity| entity.set_name(&text()).is_ok()),
+        20 => _ = world.entity_mut(a).map(|mut entity| entity.remove_name().is_ok()),
+        21 => _ = world.add_row(Key::main(a).with_role(Role(1 + n % 3)), (Mark::<0>(n), Fire(n))),
+        22 => _ = world.create_group::<(Owned<Note>, Observed<Mass>)>(),
+        23 => _ = world.create_group::<Observed<(Fire, Mass)>>(),
+        24 => _ = world.pool_mut::<Note>().set_removal([Removal::Swap, Removal::Deferred][n as usize % 2]),
+        25 => _ = world.pool_mut::<Note>().sort_by_key(|note| note.0.clone()),
+        26 => _ = world.reserve_entity(),
+        27 if n.is_multiple_of(8) => _ = world.compact(usize::MAX),
+        28 if n.is_multiple_of(16) => world.clear(),
+        _ => world.clear_trackers(),
+    }
+}
+
+/// Everything that can be seen of a world, in its order.
+fn seen(world: &mut World) -> String {
+    let mut out = String::new();
+    macro_rules! list {
+        ($($data:ty),*) => {$(
+            let all = world.query::<(Entity, $data)>().iter().map(|item| format!("{item:?} ")).collect::<String>();
+            writeln!(out, "{all}").unwrap();
+        )*};
+    }
+    list!(&Mark<0>, &Mark<1>, &Mark<2>, &Text, &Fire, &Note, &Mass, &Long);
+    let added = world.query_filtered::<Entity, Added<Fire>>().iter().collect::<Vec<_>>();
+    let changed = world.query_filtered::<Entity, Changed<Fire>>().iter().collect::<Vec<_>>();
+    let long = world.query_filtered::<Entity, Changed<Long>>().iter().collect::<Vec<_>>();
+    writeln!(out, "{added:?} {changed:?} {long:?} {:?}", world.change_tick()).unwrap();
+    for entity in world.iter() {
+        let found = world.entity(entity).unwrap();
+        let rows = world.rows(entity).unwrap().map(|(key, _)| key.role).collect::<Vec<_>>();
+        let children: Vec<Entity> = world.relations::<ChildOf>().sources(entity).collect();
+        writeln!(out, "{entity} {:?} {rows:?} {children:?}", found.name()).unwrap();
+    }
+    writeln!(out, "{}", world.pool::<Note>().holes()).unwrap();
+    out
+}
+
+/// Runs a program of frames and rewinds. Each rewind is in place, and is compared with a world that is made of the frame as a
+/// whole: in what can be seen, and in what the same operations then do.
+pub(crate) fn compare(frames: usize, mut pick: impl FnMut(usize) -> usize) {
+    let (mut world, mut timeline) = (World::new(), Timeline::with_sums(10));
+    let mut changed = QueryState::<Entity, Changed<Fire>>::new();
+    world.register_component::<Mark<0>>();
+    let mut history: Vec<String> = Vec::new();
+    for _ in 0..frames {
+        for _ in 0..[0, 1, 4, 12][pick(4)] {
+            act(&mut world, &mut pick);
+        }
+        timeline.capture(&mut world).unwrap();
+        timeline.validate(&world).unwrap();
+        history.push(seen(&mut timeline.at(&world, 0).unwrap()));
+        if pick(2) == 0 {
+            // What is not captured is discarded, too.
+            act(&mut world, &mut pick);
+        }
+        _ = changed.iter(&world).count();
+        if pick(3) != 0 {
+            continue;
+        }
+        let back = pick(timeline.len() + 1);
+        history.truncate(history.len() - back);
+        let report = timeline.rewind_with_report(&mut world, back).unwrap();
+        world.validate().unwrap();
+        timeline.validate(&world).unwrap();
+        assert!(report.restored.iter().all(|entity| world.contains(*entity)));
+        assert!(!report.removed.iter().any(|entity| world.contains(*entity)));
+        let mut whole = timeline.at(&world, 0).unwrap();
+        whole.validate().unwrap();
+        let expected = history.last().unwrap();
+        assert_eq!(seen(&mut whole), *expected, "{back} back, as a whole");
+        // Looking takes ticks, so that the world goes back once more.
+        assert_eq!(seen(&mut world), *expected, "{back} back, in place");
+        timeline.rewind(&mut world, 0).unwrap();
+        let mut whole = timeline.at(&world, 0).unwrap();
+        let choices: Vec<usize> = (0..64).map(|_| pick(1 << 16)).collect();
+        for world in [&mut world, &mut whole] {
+            let mut at = 0;
+            let mut pick = |bound: usize| {
+                at += 1;
+                choices[at % choices.len()] % bound
+            };
+            for _ in 0..6 {
+                act(world, &mut pick);
+            }
+            world.validate().unwrap();
+        }
+        assert_eq!(seen(&mut world), seen(&mut whole), "the future, {back} back");
+        timeline.rewind(&mut world, 0).unwrap();
+    }
+}
+
+#[cfg(not(fuzzing))]
+#[test]
+fn a_rewind_in_place_is_a_whole_restore() {
+    for seed in 0..24 {
+        println!("seed {seed}");
+        let mut rng = phalanx_testkit::Rng::new(seed);
+        compare(30, |bound| rng.below(bound));
+    }
+}
