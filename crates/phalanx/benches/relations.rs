@@ -35,7 +35,7 @@ const TARGETS: &[Target] = &[
 ];
 
 #[derive(Clone, Copy, Component)]
-#[expect(dead_code, reason = "it is only carried along")]
+#[allow(dead_code, reason = "it is only carried along")]
 struct Body([f32; 4]);
 
 fn case(label: &'static str, run: impl FnMut(bool) -> (f64, u64) + 'static) -> Case {
