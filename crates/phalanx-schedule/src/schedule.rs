@@ -234,6 +234,18 @@ impl Schedule {
         })
     }
 
+    /// Returns the names of the systems that may write a component or resource with this type name, in their order.
+    ///
+    /// Systems with [`Commands`](phalanx::system::Commands) may insert and remove anything, and are not among them. Exclusive
+    /// systems are.
+    pub fn writers<'a>(&'a self, type_name: &'a str) -> impl Iterator<Item = &'a str> {
+        let writes = move |info: &&NodeInfo| {
+            let mut keys = info.access.keys();
+            info.access.is_exclusive() || keys.any(|(_, writes, name)| writes && name == type_name)
+        };
+        self.infos.iter().filter(|info| info.is_system).filter(writes).map(|info| &*info.name)
+    }
+
     /// Returns the systems that have [`Local`](phalanx::system::Local) values, with the types of the values.
     ///
     /// Local values are not part of the world, so that a rollback does not restore them.
