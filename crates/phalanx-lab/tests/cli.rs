@@ -345,6 +345,8 @@ fn worlds_are_saved_looked_into_compared_and_loaded() {
     let output = phalanx(&["snapshot", "diff", &world, &again]);
     assert_eq!(output.status.code(), Some(1));
     assert!(stdout(&output).ends_with(".\n") && stderr(&output).is_empty(), "{}", stdout(&output));
+    let fields = stdout(&output).lines().filter(|line| line.contains(" in the first and ")).count();
+    assert!(fields > 1, "{}", stdout(&output));
 
     // Bad files are one sentence, wrong arguments another code.
     let bad = path("bad.phalanx");

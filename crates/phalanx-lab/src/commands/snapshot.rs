@@ -5,7 +5,7 @@ use crate::args::SnapshotCommand;
 use crate::measuring::simulation;
 use crate::presenting::figures::thousands;
 use phalanx::World;
-use phalanx::snapshot::{Inspection, Registry, diff, inspect};
+use phalanx::snapshot::{Inspection, Registry, diff_all, inspect};
 use std::fs::File;
 use std::io::BufReader;
 use std::path::Path;
@@ -106,8 +106,11 @@ fn info(found: &Inspection) -> String {
     text
 }
 
-/// The first difference of two snapshots, if there is one: by entity and component if they are of the demo, otherwise by
-/// what can be seen without types.
+/// The number of differences that are listed.
+const MOST_DIFFERENCES: usize = 20;
+
+/// The differences of two snapshots, if there are any: by entity, component and field if they are of the demo, otherwise the first
+/// that can be seen without types.
 fn difference(a: &Path, b: &Path) -> Result<Option<String>, Failure> {
     let (first, second) = (looked_into(a)?, looked_into(b)?);
     if first == second {
@@ -115,8 +118,13 @@ fn difference(a: &Path, b: &Path) -> Result<Option<String>, Failure> {
     }
     let registry = registry()?;
     if let (Ok(first), Ok(second)) = (registry.load_from(a), registry.load_from(b)) {
-        let found = diff(&registry, &first, &second).map_err(|error| failure(error.to_string()))?;
-        return Ok(found.map(|difference| format!("{difference}.")));
+        let found = diff_all(&registry, &first, &second, MOST_DIFFERENCES);
+        let found = found.map_err(|error| failure(error.to_string()))?;
+        let mut lines: Vec<String> = found.list.iter().map(|difference| format!("{difference}.")).collect();
+        if !found.is_complete {
+            lines.push("There are more differences.".into());
+        }
+        return Ok((!lines.is_empty()).then(|| lines.join("\n")));
     }
     let counts = |found: &Inspection| (found.slots, found.entities, found.extra_rows, found.free, found.retired);
     if counts(&first) != counts(&second) {

@@ -51,13 +51,13 @@ pub(crate) const ENTITIES: usize = if cfg!(debug_assertions) { 4_000 } else { 10
 #[derive(Component, Clone, Copy)]
 struct Position([f32; 3]);
 #[derive(Component, Clone, Copy)]
-#[expect(dead_code, reason = "it moves with the row, but is never read")]
+#[allow(dead_code, reason = "it moves with the row, but is never read")]
 struct Velocity([f32; 3]);
 #[derive(Component, Clone, Copy)]
-#[expect(dead_code, reason = "it moves with the row, but is never read")]
+#[allow(dead_code, reason = "it moves with the row, but is never read")]
 struct Orientation([f32; 4]);
 #[derive(Component, Clone, Copy)]
-#[expect(dead_code, reason = "it moves with the row, but is never read")]
+#[allow(dead_code, reason = "it moves with the row, but is never read")]
 struct Skills([u32; 8]);
 /// Makes two tables of them, as entities of a real world have several.
 #[derive(Component, Clone, Copy)]
