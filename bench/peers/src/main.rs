@@ -27,8 +27,9 @@ use std::time::Duration;
 fn main() -> ExitCode {
     phalanx_testkit::bench::settle_allocator();
     let workloads = || {
-        let families = [ecs::all(), ecs::schedules(), tree::all(), store::all(), soa::all(), snapshot::all()];
-        families.into_iter().flatten()
+        let families =
+            [ecs::all(), ecs::off_path(), ecs::schedules(), tree::all(), store::all(), soa::all(), snapshot::all()];
+        families.into_iter().flatten().chain(ecs::queries())
     };
     match arguments::parse(std::env::args().skip(1)) {
         Err(sentence) => refuse(&sentence),

@@ -9,16 +9,26 @@ mod flecs;
 mod hecs;
 mod legion;
 mod limit;
+mod off_path;
+mod optional;
 mod phalanx;
+mod pools;
 mod schedules;
 mod shipyard;
 mod sparsey;
 mod specs;
+mod tracked;
 mod workloads;
 
-use crate::harness::Ways;
+use crate::harness::{Ways, Workload};
+pub use off_path::all as off_path;
 pub use schedules::all as schedules;
 pub use workloads::all;
+
+/// The workloads of queries: what is off the main path of iteration.
+pub fn queries() -> impl Iterator<Item = Workload> {
+    optional::all().into_iter().chain(tracked::all()).chain(pools::all())
+}
 
 /// What a world will hold. Libraries that register components or declare groups ahead do so for these only: pools that
 /// nobody uses slow down despawning.

@@ -76,7 +76,7 @@ macro_rules! world {
                 }
 
                 fn load(bytes: &[u8]) -> Self {
-                    $world(REGISTRY.load(bytes).unwrap())
+                    $world(REGISTRY.load_bytes(bytes).unwrap())
                 }
 
                 fn digest(&mut self) -> u64 {

@@ -1,4 +1,4 @@
-//! Structures of arrays: eight `f32` fields, a million rows.
+//! Structures of arrays: eight `f32` fields, up to a million rows.
 //!
 //! A library is a file here with a type that implements [`Rows`].
 
@@ -8,7 +8,7 @@ mod soa_derive;
 mod soa_rs;
 mod structs;
 
-use crate::harness::{Build, Case, Unit, WIDE_BAND, Ways, Workload};
+use crate::harness::{BAND, Build, Case, Unit, WIDE_BAND, Ways, Workload};
 use phalanx_testkit::bench::mix;
 
 /// Declares the row type, with what a library derives for it.
@@ -80,38 +80,44 @@ fn digest<'a>(rows: impl Iterator<Item = (&'a f32, &'a f32)>) -> u64 {
 }
 
 macro_rules! containers {
-    ($f:ident) => {
-        containers!(@ $f limit::Columns, phalanx::Lanes, soa_derive::SoaDerive, soa_rs::SoaRs, structs::Structs)
+    ($f:ident, $n:expr) => {
+        containers!(@ $f, $n, limit::Columns, phalanx::Lanes, soa_derive::SoaDerive, soa_rs::SoaRs, structs::Structs)
     };
-    (@ $f:ident $($rows:ty),*) => {{
-        let rows: Vec<Build> = vec![$(Box::new($f::<$rows>)),*];
+    (@ $f:ident, $n:expr, $($rows:ty),*) => {{
+        let rows: Vec<Build> = vec![$(Box::new(|| $f::<$rows>($n))),*];
         rows
     }};
 }
 
+const K10: usize = 10_000;
+const K100: usize = 100_000;
 const M1: usize = 1_000_000;
 
 pub fn all() -> Vec<Workload> {
-    let w = |name, about, build| Workload {
+    let w = |name: &'static str, about, ops: usize, build| Workload {
         name,
         about,
-        ops: M1 as f64,
+        ops: ops as f64,
         op: "row",
-        band: WIDE_BAND,
+        band: if name.ends_with("1m") { WIDE_BAND } else { BAND },
         unit: Unit::Nanoseconds,
         build,
     };
     vec![
-        w("soa_sum_1m", "sum one of eight f32 fields, 1M rows", containers!(sum_mass)),
-        w("soa_update_1m", "x += vx * 0.5, 1M rows", containers!(update)),
-        w("soa_push_1m", "push 1M rows into a new container", containers!(push)),
-        w("soa_sort_1m", "sort 1M rows by one field", containers!(sort)),
+        w("soa_sum_10k", "sum one of eight f32 fields, 10k rows", M1, containers!(sum_mass, K10)),
+        w("soa_sum_100k", "the same, 100k rows", M1, containers!(sum_mass, K100)),
+        w("soa_sum_1m", "the same, 1M rows", M1, containers!(sum_mass, M1)),
+        w("soa_update_1m", "x += vx * 0.5, 1M rows", M1, containers!(update, M1)),
+        w("soa_push_10k", "push 10k rows into a new container", K10, containers!(push, K10)),
+        w("soa_push_100k", "push 100k rows into a new container", K100, containers!(push, K100)),
+        w("soa_push_1m", "push 1M rows into a new container", M1, containers!(push, M1)),
+        w("soa_sort_1m", "sort 1M rows by one field", M1, containers!(sort, M1)),
     ]
 }
 
-fn filled<R: Rows>() -> R {
+fn filled<R: Rows>(n: usize) -> R {
     let mut rows = R::default();
-    rows.fill(M1);
+    rows.fill(n);
     rows
 }
 
@@ -119,26 +125,27 @@ fn of<R: Rows>(rows: &mut R) -> u64 {
     rows.digest()
 }
 
-fn sum_mass<R: Rows>() -> Vec<Case> {
-    let mut ways = Ways::held(R::NAME, || (filled::<R>(), 0.0f32), 1, |(_, sum)| u64::from(sum.to_bits()));
+fn sum_mass<R: Rows>(n: usize) -> Vec<Case> {
+    let make = move || (filled::<R>(n), 0.0f32);
+    let mut ways = Ways::held(R::NAME, make, M1 / n, |(_, sum)| u64::from(sum.to_bits()));
     ways.add("", |(rows, sum)| *sum = rows.sum_mass());
     ways.cases
 }
 
-fn update<R: Rows>() -> Vec<Case> {
-    let mut ways = Ways::held(R::NAME, filled::<R>, 1, of);
+fn update<R: Rows>(n: usize) -> Vec<Case> {
+    let mut ways = Ways::held(R::NAME, move || filled::<R>(n), 1, of);
     ways.add("", |rows| rows.update());
     ways.cases
 }
 
-fn push<R: Rows>() -> Vec<Case> {
+fn push<R: Rows>(n: usize) -> Vec<Case> {
     let mut ways = Ways::fresh(R::NAME, R::default, of);
-    ways.add("", |rows| rows.fill(M1));
+    ways.add("", move |rows| rows.fill(n));
     ways.cases
 }
 
-fn sort<R: Rows>() -> Vec<Case> {
-    let mut ways = Ways::fresh(R::NAME, filled::<R>, of);
+fn sort<R: Rows>(n: usize) -> Vec<Case> {
+    let mut ways = Ways::fresh(R::NAME, move || filled::<R>(n), of);
     R::sort(&mut ways);
     ways.cases
 }

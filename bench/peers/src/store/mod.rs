@@ -1,4 +1,4 @@
-//! Stores of values under stable keys: 32 bytes each, `{ x, y, vx, vy: f64 }`.
+//! Stores of values under stable keys: 32 bytes each, `{ x, y, vx, vy: f64 }`; values of other sizes are in [`sizes`].
 //!
 //! A library is a file here with a type that implements [`Store`].
 
@@ -6,12 +6,17 @@ mod generational_arena;
 mod limit;
 mod maps;
 mod phalanx;
+mod sizes;
 mod slab;
 mod slotmap;
 mod thunderdome;
 mod workloads;
 
-pub use workloads::all;
+use crate::harness::Workload;
+
+pub fn all() -> Vec<Workload> {
+    workloads::all().into_iter().chain(sizes::all()).collect()
+}
 
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 #[repr(C)]
