@@ -118,9 +118,12 @@ impl Step {
             Step::Remove(bundle_id) => {
                 let (slot, from) = find_row(world, named(), key);
                 let edge = world.bundles.edge(bundle_id, from.table, false);
-                // A command that removes has no payload to drop.
-                // SAFETY: the row was found at `from`, the edge inserts nothing, and what it needs is reserved, in the stash too.
-                unsafe { world.storage.move_row(reserved, slot, from, edge, stash) };
+                // SAFETY: the row was found at `from`, the edge inserts nothing, and what it needs is reserved, in the stash too. The
+                // payload, which may be a list of components, is given up, by the caller's contract.
+                unsafe {
+                    let _payload = Payload::new(entry, payload);
+                    world.storage.move_row(reserved, slot, from, edge, stash);
+                }
             }
             // SAFETY: the entity is alive, and the stash has capacity for the values of all its rows.
             Step::Despawn => unsafe { storage.remove_entity(reserved, named(), stash) },
