@@ -1,7 +1,9 @@
 //! [`Clock`]: the time of a world.
 
 use super::{RunTicks, Tick};
+use crate::alloc::{try_clone_slice, try_vec};
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use phalanx_store::AllocError;
 
 /// The clock of a world: its current tick, and the identity of its time.
 ///
@@ -18,23 +20,22 @@ pub(crate) struct Clock {
     images: AtomicU64,
     /// The first image number whose time is part of the current state.
     first: u64,
-    past: ClockHistory,
+    /// The ids that the clock had before it was set back, the latest first. Only the last 64 are kept.
+    past: Vec<PastId>,
 }
 
-/// The ids that a clock had before it was set back, the latest first. Ids that are too old are not kept.
-///
-/// Each has the last tick that was not undone, and the first and last image number whose time is part of the current state.
+/// An id that a clock had before it was set back.
 #[derive(Clone, Copy, Debug)]
-struct ClockHistory([Option<(u64, Tick, [u64; 2])>; PAST_IDS]);
+struct PastId {
+    id: u64,
+    /// The last tick under this id that was not undone.
+    until: Tick,
+    /// The first and last image number whose time is part of the current state.
+    images: [u64; 2],
+}
 
 /// The number of earlier ids that a clock remembers.
 const PAST_IDS: usize = 64;
-
-impl Default for ClockHistory {
-    fn default() -> Self {
-        ClockHistory([None; PAST_IDS])
-    }
-}
 
 /// A time in the history of a world: between two images, under one id of its clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,7 +45,7 @@ pub(crate) struct Moment {
 }
 
 /// The state of a clock in an image of a world.
-#[derive(Clone, Copy, Debug)]
+#[derive(Debug)]
 pub(crate) struct Time {
     pub(crate) tick: Tick,
     pub(crate) cleared: Option<Tick>,
@@ -55,27 +56,35 @@ pub(crate) struct Time {
     images: u64,
     /// The first image number whose time is part of the state in the image.
     first: u64,
-    past: ClockHistory,
+    past: Vec<PastId>,
+}
+
+impl Time {
+    /// Returns a copy.
+    pub(crate) fn try_clone(&self) -> Result<Time, AllocError> {
+        Ok(Time { past: try_clone_slice(&self.past)?, ..*self })
+    }
 }
 
 impl Clock {
     /// Creates a clock at tick 1.
     pub(crate) const fn new() -> Clock {
         let (tick, images) = (AtomicU32::new(1), AtomicU64::new(1));
-        Clock { tick, cleared: None, id: 0, images, first: 1, past: ClockHistory([None; PAST_IDS]) }
+        Clock { tick, cleared: None, id: 0, images, first: 1, past: Vec::new() }
     }
 
     /// Returns a clock with the same time, for another world.
     pub(crate) fn copy(&self, id: u64) -> Clock {
         let (tick, images) = (AtomicU32::new(self.now().0), AtomicU64::new(1));
-        Clock { tick, cleared: self.cleared, id, images, first: 1, past: ClockHistory::default() }
+        Clock { tick, cleared: self.cleared, id, images, first: 1, past: Vec::new() }
     }
 
     /// Returns a clock for a state that replaces the current one. No earlier time is part of that state.
-    pub(crate) fn carry(&self) -> Clock {
+    pub(crate) fn try_carry(&self) -> Result<Clock, AllocError> {
         let (tick, first) = (AtomicU32::new(self.now().0), self.images.load(Ordering::Relaxed) + 1);
-        let past = ClockHistory(self.past.0.map(|was| was.map(|(id, until, _)| (id, until, [1, 0]))));
-        Clock { tick, cleared: self.cleared, id: self.id, images: AtomicU64::new(first), first, past }
+        let mut past = try_clone_slice(&self.past)?;
+        past.iter_mut().for_each(|past: &mut PastId| past.images = [1, 0]);
+        Ok(Clock { tick, cleared: self.cleared, id: self.id, images: AtomicU64::new(first), first, past })
     }
 
     /// Returns the current tick.
@@ -117,9 +126,10 @@ impl Clock {
     }
 
     /// Returns the state of the clock for an image, and counts the image.
-    pub(crate) fn time(&self) -> Time {
+    pub(crate) fn try_time(&self) -> Result<Time, AllocError> {
+        let past = try_clone_slice(&self.past)?;
         let (images, first) = (self.images.fetch_add(1, Ordering::Relaxed), self.first);
-        Time { tick: self.now(), cleared: self.cleared, known: self.now(), id: self.id, images, first, past: self.past }
+        Ok(Time { tick: self.now(), cleared: self.cleared, known: self.now(), id: self.id, images, first, past })
     }
 
     /// Returns the number of the next image under the present id.
@@ -138,11 +148,11 @@ impl Clock {
     ///
     /// Times before the last 64 rollbacks count as undone.
     pub(crate) fn includes(&self, moment: Moment) -> bool {
-        let is_past = |(was, _, [first, last]): &(u64, Tick, [u64; 2])| {
-            *was == moment.id && (*first..=*last).contains(&moment.images)
+        let is_past = |PastId { id, images: [first, last], .. }: &PastId| {
+            *id == moment.id && (*first..=*last).contains(&moment.images)
         };
         let is_present = moment.id == self.id && moment.images >= self.first;
-        is_present || self.past.0.iter().flatten().any(is_past)
+        is_present || self.past.iter().any(is_past)
     }
 
     /// Returns numbers that change whenever a time stops being part of the current state.
@@ -151,21 +161,21 @@ impl Clock {
     }
 
     /// Returns a clock that continues from an image, with another id.
-    pub(crate) fn resumed(time: Time, id: u64) -> Clock {
-        let mut past = time.past;
-        past.0.rotate_right(1);
-        past.0[0] = Some((time.id, time.known, [time.first, time.images]));
-        for (_, until, _) in past.0.iter_mut().flatten().filter(|(_, until, _)| !until.is_until(time.known)) {
-            *until = time.known;
-        }
+    pub(crate) fn try_resumed(time: &Time, id: u64) -> Result<Clock, AllocError> {
+        let mut past = try_vec(PAST_IDS.min(time.past.len() + 1))?;
+        past.push(PastId { id: time.id, until: time.known, images: [time.first, time.images] });
+        past.extend(time.past.iter().take(PAST_IDS - 1).map(|past| match past.until.is_until(time.known) {
+            true => *past,
+            false => PastId { until: time.known, ..*past },
+        }));
         let (tick, images) = (AtomicU32::new(time.tick.0), AtomicU64::new(1));
-        Clock { tick, cleared: time.cleared, id, images, first: 1, past }
+        Ok(Clock { tick, cleared: time.cleared, id, images, first: 1, past })
     }
 
     /// Returns the tick of a previous run, if the clock has its id, or had it and the run was not undone.
     pub(crate) fn since(&self, (id, tick): (u64, Tick)) -> Option<Tick> {
-        let is_past = |(was, until, _): &(u64, Tick, [u64; 2])| *was == id && tick.is_until(*until);
-        (id == self.id || self.past.0.iter().flatten().any(is_past)).then_some(tick)
+        let is_past = |past: &PastId| past.id == id && tick.is_until(past.until);
+        (id == self.id || self.past.iter().any(is_past)).then_some(tick)
     }
 
     /// Returns the previous run of queries without a state.

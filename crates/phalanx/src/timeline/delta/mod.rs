@@ -271,7 +271,7 @@ fn try_apply(
     let mut restored = unsafe { image.try_restore(world)? };
     let checked = restored.storage.validate_links().and_then(|()| restored.storage.validate_names());
     checked.map_err(|what| DeltaError::Damaged { what })?;
-    restored.storage.sparse.clock = world.storage.sparse.clock.carry();
+    restored.storage.sparse.clock = world.storage.sparse.clock.try_carry()?;
     let sketches = try_sketch_groups(groups, numbering, &restored.storage.sparse)?;
     let (entities, tables) = (&restored.storage.entities, &restored.storage.tables);
     let slot = |index| Storage::slot_at(entities, tables, index);

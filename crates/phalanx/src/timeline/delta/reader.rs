@@ -149,6 +149,7 @@ impl StateReader<'_, '_> {
             sparse: Vec::new(),
             groups: SparseStorages::new().try_group_image()?,
             components: Vec::new(),
+            time: base.time.try_clone()?,
             ..*base
         };
         let count = self.input.count(12)?;

@@ -282,7 +282,7 @@ impl Image {
         let components = ComponentImage::try_list(&storage.components)?;
         let mut image = Image {
             // First: ticks that are taken from now on are later than it.
-            time: storage.sparse.clock.time(),
+            time: storage.sparse.clock.try_time()?,
             registry_id: storage.components.registry_id.number(),
             world: world.id(),
             epoch: storage.epoch(),

@@ -102,7 +102,7 @@ impl Image {
         fresh.storage.try_reserve_names(0)?;
         // SAFETY: the sparse storages were restored from the same image above.
         unsafe { fresh.storage.sparse.restore_groups(self.groups.try_clone()?) };
-        fresh.storage.sparse.clock = Clock::resumed(self.time, fresh.id());
+        fresh.storage.sparse.clock = Clock::try_resumed(&self.time, fresh.id())?;
         let mut listed = try_vec(self.tables.len())?;
         // Nothing can fail from here on.
         for (number, (table, clones)) in order {

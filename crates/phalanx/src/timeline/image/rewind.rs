@@ -43,6 +43,8 @@ pub(in crate::timeline) struct Rewind {
     groups: Option<GroupImage>,
     rows: Option<Rows>,
     names: Option<Box<NameIndex>>,
+    /// The clock that continues from the image. `None` after the commit.
+    clock: Option<Clock>,
 }
 
 #[derive(Debug)]
@@ -156,7 +158,8 @@ impl Rewind {
         let restructured = !marked || image.epoch != world.storage.epoch();
         let reserving = Reserving(world);
         let storage = &mut reserving.0.storage;
-        let mut rewind = Rewind::default();
+        let clock = Some(Clock::try_resumed(&image.time, next_id())?);
+        let mut rewind = Rewind { clock, ..Rewind::default() };
         let [words, free_list] = storage.entities.lanes();
         let scope = Scope { components: &storage.components, marked, restructured };
         let since = |lane, seen| if restructured { scope.dirty(Dirty::since(lane, seen, None)) } else { Dirty::NONE };
@@ -365,7 +368,7 @@ impl Rewind {
             storage.replace_name_index(names);
         }
         storage.sparse.release_store_pages();
-        storage.sparse.clock = Clock::resumed(image.time, next_id());
+        storage.sparse.clock = self.clock.take().expect("a rewind is committed once");
         storage.restructured();
         storage.journal.retain_alive(|entity| storage.entities.contains(entity));
     }

@@ -246,7 +246,7 @@ impl Image {
             sparse: Vec::new(),
             sparse_count: self.sparse.len(),
             groups: None,
-            time: storage.sparse.clock.time(),
+            time: storage.sparse.clock.try_time()?,
         };
         if restructured {
             let [words, free_list] = storage.entities.lanes();
@@ -349,7 +349,8 @@ impl Image {
         let mut groups_restored = false;
         for (at, undo) in undos.enumerate() {
             if at == 0 {
-                (self.reserved, self.time) = (undo.reserved, undo.time);
+                self.reserved = undo.reserved;
+                swap(&mut self.time, &mut undo.time);
                 removed.tables.extend(self.tables.drain(undo.table_count..));
                 removed.sparse.extend(self.sparse.drain(undo.sparse_count..));
             }
@@ -442,7 +443,7 @@ impl Image {
             tables,
             sparse,
             groups: undos.clone().find_map(|undo| undo.groups.as_ref()).unwrap_or(&self.groups).try_clone()?,
-            time: first.map_or(self.time, |undo| undo.time),
+            time: first.map_or(&self.time, |undo| &undo.time).try_clone()?,
             components: ComponentImage::try_list(components)?,
             keeps_sums: false,
         })
