@@ -12,13 +12,12 @@ use std::collections::HashMap;
 /// The matches of queries, by type. Taken out of the world while they are used.
 #[derive(Default)]
 pub(crate) struct QueryCache {
-    indices: HashMap<TypeId, usize, TypeIdHasher>,
-    list: Vec<Box<dyn Any>>,
-    /// The matches that were used last under these bits of their type id.
-    direct: Option<Box<Direct>>,
+    indices: HashMap<TypeId, u32, TypeIdHasher>,
+    /// The matches, each with the type of its query.
+    list: Vec<(TypeId, Box<dyn Any>)>,
+    /// The number of the matches that were used last under these bits of their type id.
+    direct: Option<Box<[u32; 64]>>,
 }
-
-type Direct = [(Option<TypeId>, usize); 64];
 
 impl QueryCache {
     /// Returns the matches of a query, made if there are none.
@@ -30,17 +29,17 @@ impl QueryCache {
     #[track_caller]
     pub(super) fn matches<D: QueryData, F: QueryFilter>(&mut self) -> &mut MatchesOf<D, F> {
         let key = TypeId::of::<(D::Static, F)>();
-        let place = cache_slot(&key);
-        let at = match &self.direct {
-            Some(direct) if direct[place].0 == Some(key) => direct[place].1,
+        let guess = self.direct.as_ref().map_or(u32::MAX, |direct| direct[cache_slot(&key)]) as usize;
+        let at = match self.list.get(guess) {
+            Some((found, _)) if *found == key => guess,
             _ => self.find_slow::<D, F>(key),
         };
-        self.list[at].downcast_mut().expect("matches are kept under their own type")
+        self.list[at].1.downcast_mut().expect("matches are kept under their own type")
     }
 
     /// Returns the matches of a query, if there are any.
     pub(super) fn peek<D: QueryData, F: QueryFilter>(&self) -> Option<&MatchesOf<D, F>> {
-        self.list[*self.indices.get(&TypeId::of::<(D::Static, F)>())?].downcast_ref()
+        self.list[*self.indices.get(&TypeId::of::<(D::Static, F)>())? as usize].1.downcast_ref()
     }
 
     #[cold]
@@ -53,14 +52,14 @@ impl QueryCache {
                 // Not in a closure: the panic of a query that aliases names the line of the caller.
                 Access::of_data::<D>();
                 let matches: MatchesOf<D, F> = QueryMatches::new();
-                self.list.push(Box::new(matches));
-                let at = self.list.len() - 1;
+                let at = self.list.len() as u32;
+                self.list.push((key, Box::new(matches)));
                 self.indices.insert(key, at);
                 at
             }
         };
-        self.direct.get_or_insert_with(|| Box::new([(None, 0); 64]))[cache_slot(&key)] = (Some(key), at);
-        at
+        self.direct.get_or_insert_with(|| Box::new([u32::MAX; 64]))[cache_slot(&key)] = at;
+        at as usize
     }
 }
 
