@@ -113,7 +113,7 @@ fn of_enum(input: &DeriveInput, data: &DataEnum) -> Result<TokenStream> {
 }
 
 /// Returns the integer type of an enum, if its `repr` names one.
-fn number(attributes: &[Attribute]) -> Result<Option<Ident>> {
+pub(crate) fn number(attributes: &[Attribute]) -> Result<Option<Ident>> {
     const INTEGERS: [&str; 12] =
         ["u8", "u16", "u32", "u64", "u128", "usize", "i8", "i16", "i32", "i64", "i128", "isize"];
     let mut number = None;

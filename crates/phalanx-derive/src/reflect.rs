@@ -30,7 +30,7 @@ pub(crate) fn implement(input: &DeriveInput, may_be_row: bool, at: &TokenStream)
     let lanes = may_be_row.then(|| lanes(&input.data, at));
     let kind = match &input.data {
         Data::Struct(data) if !is_packed(&input.attrs) => of_fields(&data.fields, at),
-        Data::Enum(data) if input.generics.params.is_empty() => of_variants(data, at),
+        Data::Enum(data) if input.generics.params.is_empty() => of_variants(data, &input.attrs, at),
         _ => quote!(#at::reflect::Kind::Opaque),
     };
     let (name, mut generics) = (&input.ident, input.generics.clone());
@@ -113,19 +113,35 @@ fn of_fields(fields: &Fields, at: &TokenStream) -> TokenStream {
     quote!(#at::reflect::Kind::Struct(&[#(#fields),*]))
 }
 
-fn of_variants(data: &DataEnum, at: &TokenStream) -> TokenStream {
+fn of_variants(data: &DataEnum, attributes: &[Attribute], at: &TokenStream) -> TokenStream {
     let has_fields = |variant: &syn::Variant| !matches!(variant.fields, Fields::Unit);
-    if data.variants.is_empty() || data.variants.iter().any(has_fields) {
+    // Mistakes in the attribute are the compiler's matter.
+    let number = crate::plain::number(attributes).ok().flatten();
+    // The numbers of variants have 64 bits.
+    let is_wide = number.as_ref().is_some_and(|number| number == "i128" || number == "u128");
+    if data.variants.is_empty() || data.variants.iter().any(has_fields) || is_wide {
         return quote!(#at::reflect::Kind::Opaque);
     }
+    let number = number.map_or_else(|| quote!(isize), ToTokens::into_token_stream);
+    // A type with a destructor cannot be cast. So the numbers are those that are written, or one more than those before.
+    let (mut first, mut after) = (quote!(0), 0_i64);
+    let numbers = data.variants.iter().map(|variant| {
+        if let Some((_, value)) = &variant.discriminant {
+            (first, after) = (quote!(::core::convert::identity::<::core::primitive::#number>(#value)), 0);
+        }
+        let number = quote!(::core::primitive::i64::wrapping_add(#first as ::core::primitive::i64, #after));
+        after += 1;
+        number
+    });
+    let numbers = numbers.collect::<Vec<_>>();
     let variants = data.variants.iter().map(|variant| &variant.ident).collect::<Vec<_>>();
     let names = variants.iter().map(|name| name.to_string().trim_start_matches("r#").to_owned());
     quote! {
         #at::reflect::Kind::Choice(#at::reflect::Choice {
-            variants: &[#((#names, Self::#variants as ::core::primitive::i64)),*],
+            variants: &[#((#names, #numbers)),*],
             // SAFETY: a value of the type is at the address, by the contract of the function.
             read: |value| match unsafe { &*<*const ::core::primitive::u8>::cast::<Self>(value) } {
-                #(Self::#variants => Self::#variants as ::core::primitive::i64,)*
+                #(Self::#variants => #numbers,)*
             },
         })
     }

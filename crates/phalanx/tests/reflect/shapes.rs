@@ -323,3 +323,67 @@ fn rows_that_are_split_by_hand_are_opaque() {
         assert!(phalanx::reflect::FieldPath::new(world.components(), id, path).is_err());
     }
 }
+
+/// A column of ticks is not a lane of values, also where there are none.
+#[derive(Reflect, Clone, Copy)]
+#[repr(align(64))]
+enum Lone {
+    Only,
+}
+
+#[derive(Component)]
+#[component(track = "row")]
+struct Marked {
+    lone: Lone,
+    other: [Lone; 3],
+}
+
+#[test]
+fn fields_without_data_are_not_in_the_lane_of_ticks() {
+    let mut world = World::new();
+    world.spawn(Marked { lone: Lone::Only, other: [Lone::Only; 3] });
+    let e = world.spawn(Marked { lone: Lone::Only, other: [Lone::Only; 3] });
+    let id = world.component_id::<Marked>().unwrap();
+    let table = world.tables().next().unwrap();
+    for name in ["lone", "other.2"] {
+        let path = phalanx::reflect::FieldPath::new(world.components(), id, name).unwrap();
+        let column = path.column(&table).unwrap();
+        assert_eq!((column.len(), column.stride()), (2, 0), "{name}");
+        assert_eq!(column.ptr().addr().get() % 64, 0, "{name}");
+        assert_eq!(column.get(1).unwrap().to_string(), "Only");
+        assert_eq!(world.entity(e).unwrap().value(id).unwrap().get(name).unwrap().to_string(), "Only");
+    }
+    let Marked { lone, other } = &*world.get::<Marked>(e).unwrap();
+    let _ = (lone, other);
+}
+
+#[derive(Component, Debug)]
+enum Ends {
+    Well = 3,
+    #[allow(dead_code)]
+    Badly,
+}
+
+impl Drop for Ends {
+    fn drop(&mut self) {}
+}
+
+#[derive(Component, Debug, Clone, Copy)]
+#[repr(i128)]
+enum Vast {
+    Near = 1,
+    Far = 1 << 64 | 1,
+}
+
+#[test]
+fn enums_with_a_destructor_or_wide_numbers_are_shown() {
+    let mut world = World::new();
+    let e = world.spawn((Ends::Well, Vast::Far));
+    world.spawn(Vast::Near);
+    let shown = |id| world.entity(e).unwrap().value(id).unwrap().debug().unwrap().text;
+    let [ends, vast] = [world.component_id::<Ends>().unwrap(), world.component_id::<Vast>().unwrap()];
+    assert_eq!((shown(ends), shown(vast)), ("Well".into(), "Far".into()));
+    // A number of another variant is worse than none.
+    assert_ne!(world.entity(e).unwrap().value(vast).unwrap().to_string(), "Near");
+    assert_ne!(world.entity(e).unwrap().value(ends).unwrap().to_string(), "Badly");
+}
