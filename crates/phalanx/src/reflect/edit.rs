@@ -1,7 +1,7 @@
 //! Edits of values whose type is not known at compile time.
 #![allow(unsafe_code)]
 
-use super::place::ComponentRow;
+use super::place::{ComponentRow, follows_shape};
 use super::{FieldPath, Kind, Scalar, ScalarValue, Shape};
 use crate::component::{ComponentId, ComponentInfo};
 use crate::error::StructuralError;
@@ -222,21 +222,21 @@ impl EntityMut<'_> {
         let old = path.place(row).and_then(|place| place.scalar()).ok_or(EditError::NotScalar)?;
         let (bytes, len) = value.encode(path.shape()).ok_or(EditError::NotAValue)?;
         let (lane, in_lane, in_value) = path.offsets(reflected.shape).ok_or(EditError::NotScalar)?;
-        let old_bytes = row.lane_bytes(lane).ok_or(EditError::NotScalar)?;
-        let mut checked = crate::alloc::try_clone_slice(old_bytes)?;
-        checked[in_lane..in_lane + len].copy_from_slice(&bytes[..len]);
-        if !is_valid(info, lane, &checked) {
+        let lane_size = info.value_layouts().get(lane).ok_or(EditError::NotScalar)?.size();
+        let buffer = ValueBuffer::try_new(reflected.shape)?;
+        // SAFETY: the buffer has the size of the shape, and is not within a world.
+        unsafe { row.copy_to(buffer.ptr) };
+        // SAFETY: the field is within the value, because its offset is that of the shape. It has as many bytes.
+        unsafe { core::ptr::copy_nonoverlapping(bytes.as_ptr(), buffer.ptr.add(in_value).as_ptr(), len) };
+        // SAFETY: what the lane has of the value begins `in_lane` bytes before the field, and is within the value. It is plain, so that
+        // all its bytes are initialised.
+        let changed = unsafe { core::slice::from_raw_parts(buffer.ptr.add(in_value - in_lane).as_ptr(), lane_size) };
+        if !is_valid(info, lane, changed) {
             return Err(EditError::NotAValue);
         }
-        let buffer = ValueBuffer::try_new(reflected.shape)?;
-        // SAFETY: the buffer has the size of the shape. The field is within the value, because its offset is that of the shape. With these bytes the lane of the
-        // field is valid, and all others are unchanged, so that the buffer has a value of the component. It is plain, and has no
-        // destructor.
-        unsafe {
-            row.copy_to(buffer.ptr);
-            core::ptr::copy_nonoverlapping(bytes.as_ptr(), buffer.ptr.add(in_value).as_ptr(), len);
-            self.insert_by_ids(&[(id, buffer.ptr)])?;
-        }
+        // SAFETY: what the lane of the field has of the value was checked, and the rest is that of a value. So the buffer has a value
+        // of the component. It is plain, and has no destructor.
+        unsafe { self.insert_by_ids(&[(id, buffer.ptr)])? };
         Ok(old)
     }
 
@@ -244,7 +244,7 @@ impl EntityMut<'_> {
     ///
     /// # Errors
     ///
-    /// - [`EditError::NotPlain`] if the component is not plain, its shape is not known, or it is hidden or unknown.
+    /// - [`EditError::NotPlain`] if the component is not plain, its shape or its lanes are not known, or it is hidden or unknown.
     /// - [`EditError::NotAValue`] if zeros are not a value of it.
     /// - [`EditError::Refused`] if the insertion fails.
     ///
@@ -255,8 +255,9 @@ impl EntityMut<'_> {
             return Err(EditError::NotPlain);
         }
         let info = components.info(id);
-        let Some(reflected) = info.reflected.filter(|_| info.is_plain()) else { return Err(EditError::NotPlain) };
-        for (lane, layout) in info.lanes()[..info.value_lanes()].iter().enumerate() {
+        let reflected = info.reflected.filter(|reflected| info.is_plain() && follows_shape(info, reflected));
+        let Some(reflected) = reflected else { return Err(EditError::NotPlain) };
+        for (lane, layout) in info.value_layouts().iter().enumerate() {
             let mut zeros = crate::alloc::try_vec(layout.size())?;
             zeros.resize(layout.size(), 0);
             if !is_valid(info, lane, &zeros) {
@@ -264,7 +265,8 @@ impl EntityMut<'_> {
             }
         }
         let buffer = ValueBuffer::try_new(reflected.shape)?;
-        // SAFETY: zeros are valid in each lane, so that the buffer has a value of the component, which is plain.
+        // SAFETY: zeros are valid in each lane. The lanes are the value or its fields, so that the buffer has a value of the
+        // component. It is plain, and has no destructor.
         unsafe { self.insert_by_ids(&[(id, buffer.ptr)])? };
         Ok(())
     }

@@ -1,7 +1,7 @@
 //! [`FieldPath`]: the way from a component to one of its fields.
 #![allow(unsafe_code)]
 
-use super::place::{ComponentRow, FieldColumn, PathStep, Place, lane_count};
+use super::place::{ComponentRow, FieldColumn, PathStep, Place, follows_shape};
 use super::{Kind, ScalarValue, Shape, TableRef, Value};
 use crate::component::{ComponentId, ComponentInfo, Components};
 use core::any::TypeId;
@@ -100,10 +100,10 @@ impl FieldPath {
         let info = info.filter(|_| !components.is_hidden(id)).ok_or(FieldError::NoSuchComponent { id })?;
         let opaque = FieldError::Opaque { component: info.name() };
         let Some(reflected) = info.reflected else { return Err(opaque) };
-        let mut is_split = !info.has_address;
-        if is_split && (!(reflected.has_lanes)() || lane_count(reflected.shape) != Some(info.value_lanes())) {
+        if !follows_shape(info, reflected) {
             return Err(opaque);
         }
+        let mut is_split = !info.has_address;
         let (mut shape, mut lane, mut offset, mut steps) = (reflected.shape, 0, 0, Vec::new());
         let mut follow = |shape: &mut &'static Shape, at: usize| {
             let step = PathStep::of(shape, at)?;

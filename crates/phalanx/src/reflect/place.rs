@@ -14,7 +14,7 @@
 use super::scalar_value::{ScalarType, ScalarValue, by_scalar};
 use super::{Field, Kind, Scalar, Shape};
 use crate::change_detection::{RunTicks, Tick, Track, column_tick, ticks_at};
-use crate::component::{ComponentId, ComponentInfo};
+use crate::component::{ComponentId, ComponentInfo, ReflectedInfo};
 use crate::sparse::SparseStorage;
 use crate::storage::Storage;
 use crate::storage::table::Table;
@@ -73,8 +73,7 @@ impl<'w> ComponentRow<'w> {
         let reflected = self.info.reflected?;
         let (shape, lanes, row) = (reflected.shape, self.value_lanes(), self.row);
         if !self.info.has_address {
-            let is_split = (reflected.has_lanes)() && lane_count(shape) == Some(lanes.len());
-            return is_split.then_some(Place::Split { shape, lanes, row });
+            return follows_shape(self.info, reflected).then_some(Place::Split { shape, lanes, row });
         }
         let ptr = match lanes.first() {
             Some(lane) => NonNull::new(lane.row(row))?,
@@ -124,13 +123,6 @@ impl<'w> ComponentRow<'w> {
         Some(result)
     }
 
-    /// Returns the bytes of a plain value in one lane.
-    pub(super) fn lane_bytes(&self, lane: usize) -> Option<&'w [u8]> {
-        let lane = self.value_lanes().get(lane).filter(|_| self.info.is_plain())?;
-        // SAFETY: the row is in use and borrowed, and plain values have no padding.
-        Some(unsafe { core::slice::from_raw_parts(lane.row(self.row), lane.row_size()) })
-    }
-
     /// Copies a plain value to an address, where there is memory for it.
     ///
     /// # Safety
@@ -163,8 +155,15 @@ impl<'w> ComponentRow<'w> {
     }
 }
 
+/// Returns `true` if a component has its values in one lane, or if its lanes are the fields of its shape.
+///
+/// A row that is split by hand may have any lanes.
+pub(super) fn follows_shape(info: &ComponentInfo, reflected: &ReflectedInfo) -> bool {
+    info.has_address || (reflected.has_lanes)() && lane_count(reflected.shape) == Some(info.value_lanes())
+}
+
 /// Returns the number of lanes of a row with this shape. Returns `None` if a nested row is not a struct whose shape is known.
-pub(super) fn lane_count(shape: &Shape) -> Option<usize> {
+fn lane_count(shape: &Shape) -> Option<usize> {
     let Kind::Struct(fields) = shape.kind else { return None };
     fields.iter().try_fold(0, |sum, field| Some(sum + lanes_of(field)?))
 }

@@ -158,3 +158,96 @@ fn an_edit_that_fails_changes_nothing() {
         world.validate().unwrap();
     });
 }
+
+/// A row that is split by hand: its lane holds any byte, but not every byte is a row.
+mod by_hand {
+    use phalanx::store::soa::{Leaf, SoaRow, Views};
+    use std::num::NonZero;
+
+    #[derive(Clone, Copy, Debug, PartialEq, phalanx::Component)]
+    #[component(layout = "soa", plain)]
+    pub(super) struct Counted {
+        pub count: NonZero<u8>,
+    }
+
+    impl<'a> Views<'a> for Counted {
+        type Ref = &'a u8;
+        type Mut = &'a mut u8;
+        type Lanes = &'a [u8];
+        type LanesMut = &'a mut [u8];
+    }
+    impl SoaRow for Counted {
+        type Shape = Leaf<u8>;
+        type Columns = Vec<u8>;
+        const NAME: &'static str = "Counted";
+        const FIELDS: &'static [&'static str] = &["count"];
+
+        fn split(self) -> u8 {
+            self.count.get()
+        }
+        fn join(count: u8) -> Self {
+            Counted { count: NonZero::new(count).unwrap() }
+        }
+        fn as_row(&self) -> &u8 {
+            &7
+        }
+        fn as_row_mut(&mut self) -> &mut u8 {
+            Box::leak(Box::new(7))
+        }
+        fn row<'a>(row: &'a u8) -> &'a u8
+        where
+            Self: 'a,
+        {
+            row
+        }
+        fn row_mut<'a>(row: &'a mut u8) -> &'a mut u8
+        where
+            Self: 'a,
+        {
+            row
+        }
+        fn lanes<'a>(lanes: &'a [u8]) -> &'a [u8]
+        where
+            Self: 'a,
+        {
+            lanes
+        }
+        fn lanes_mut<'a>(lanes: &'a mut [u8]) -> &'a mut [u8]
+        where
+            Self: 'a,
+        {
+            lanes
+        }
+        fn split_row<'a>(row: &'a u8) -> &'a u8
+        where
+            Self: 'a,
+        {
+            row
+        }
+        fn split_lanes<'a>(lanes: &'a [u8]) -> &'a [u8]
+        where
+            Self: 'a,
+        {
+            lanes
+        }
+        fn split_columns(columns: Vec<u8>) -> Vec<u8> {
+            columns
+        }
+        fn join_columns(columns: Vec<u8>) -> Vec<u8> {
+            columns
+        }
+    }
+}
+
+#[test]
+fn zeros_in_lanes_do_not_make_a_row_that_is_split_by_hand() {
+    let mut world = World::new();
+    let count = NonZero::new(3).unwrap();
+    let full = world.spawn(by_hand::Counted { count });
+    let e = world.spawn(());
+    let id = world.component_id::<by_hand::Counted>().unwrap();
+    assert!(world.components().info(id).is_plain());
+    assert_eq!(world.entity_mut(e).unwrap().insert_zeroed(id), Err(EditError::NotPlain));
+    assert!(!world.has::<by_hand::Counted>(e));
+    assert_eq!(world.get::<by_hand::Counted>(full).unwrap(), by_hand::Counted { count });
+}
