@@ -4,6 +4,7 @@ use crate::alloc::try_reserve_text;
 use core::fmt::{self, Write};
 use phalanx_store::AllocError;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::thread::panicking;
 
 /// The number of bytes that [`Value::debug`](super::Value::debug) stops at.
 pub const SHOWN_LIMIT: usize = 4096;
@@ -70,7 +71,8 @@ impl Write for BoundedWriter {
     fn write_str(&mut self, text: &str) -> fmt::Result {
         if self.shown.is_truncated || self.failed.is_some() {
             self.ignored += 1;
-            if self.ignored > PATIENCE {
+            // A destructor that writes while its code unwinds must not unwind, too. Where panics abort, nothing can be unwound.
+            if self.ignored > PATIENCE && cfg!(panic = "unwind") && !panicking() {
                 // Does not call the panic hook.
                 resume_unwind(Box::new(Stopped));
             }

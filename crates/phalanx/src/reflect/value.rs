@@ -168,7 +168,8 @@ impl<'w> Value<'w> {
     /// Formats the value by the `Debug` of its type, up to a limit in bytes.
     ///
     /// The code of the type may panic: that is caught. It may write without end: it gets an error when the text is full, and if it
-    /// goes on writing, it is unwound. Code that neither returns nor writes is not stopped.
+    /// goes on writing, it is unwound. Code that neither returns nor writes is not stopped, and neither is code that writes while
+    /// a panic unwinds. Where panics abort, none of this is caught.
     ///
     /// # Errors
     ///

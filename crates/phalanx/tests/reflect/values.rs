@@ -144,7 +144,19 @@ enum Manner {
     Megabyte,
     Endless,
     Stubborn,
+    Guarded,
     Multibyte,
+}
+
+/// Closes a bracket, whatever happens.
+struct Bracket<'a, 'b>(&'a mut fmt::Formatter<'b>);
+
+impl Drop for Bracket<'_, '_> {
+    fn drop(&mut self) {
+        for _ in 0..100 {
+            let _ = self.0.write_str("]");
+        }
+    }
 }
 
 impl fmt::Debug for Hostile {
@@ -163,6 +175,12 @@ impl fmt::Debug for Hostile {
             Manner::Stubborn => loop {
                 let _ = f.write_str("again and ");
             },
+            Manner::Guarded => {
+                let bracket = Bracket(f);
+                loop {
+                    let _ = bracket.0.write_str("again and ");
+                }
+            }
             Manner::Multibyte => (0..1000).try_for_each(|_| f.write_str("äöü…")),
         }
     }
@@ -190,7 +208,7 @@ fn hostile_debug_is_bounded_and_caught() {
     assert_eq!(show(&mut world, Manner::Panics, 100), Err(ShowError::Panicked));
     assert_eq!(show(&mut world, Manner::PanicsLate, 100), Err(ShowError::Panicked));
     assert_eq!(show(&mut world, Manner::Fails, 100), Err(ShowError::Failed));
-    for manner in [Manner::Megabyte, Manner::Endless, Manner::Stubborn, Manner::Multibyte] {
+    for manner in [Manner::Megabyte, Manner::Endless, Manner::Stubborn, Manner::Guarded, Manner::Multibyte] {
         for limit in [0, 1, 2, 63, SHOWN_LIMIT] {
             let shown = show(&mut world, manner, limit).unwrap();
             assert!(shown.is_truncated && shown.text.len() <= limit && shown.text.len() + 3 >= limit);
