@@ -114,3 +114,55 @@ fn failing_allocations_are_errors_and_change_nothing() {
     world.validate().unwrap();
     let _ = P(0).0;
 }
+
+#[derive(Component)]
+struct Wide {
+    unsigned: u64,
+    signed: i64,
+}
+
+#[test]
+fn integers_are_compared_exactly() {
+    // Doubles have 53 bits.
+    let odd = (1 << 53) + 1;
+    let mut world = World::new();
+    for number in [0, 1, odd - 1, odd, odd + 1, u64::MAX] {
+        world.spawn(Wide { unsigned: number, signed: number.cast_signed() });
+    }
+    let count = |text: &str| query(&world, text).count(&world).unwrap();
+    for (text, expected) in [
+        ("Wide.unsigned = 9007199254740993.0", 1),
+        ("Wide.unsigned = 9007199254740993.5", 0),
+        ("Wide.unsigned < 9007199254740993.0", 3),
+        ("Wide.unsigned <= 9007199254740993.5", 4),
+        ("Wide.unsigned >= 9007199254740993.5", 2),
+        ("Wide.unsigned != 9007199254740993.5", 6),
+        ("Wide.unsigned = 9007199254740993e0", 1),
+        ("Wide.unsigned = 9_007_199_254_740.993e3", 1),
+        ("Wide.unsigned = 90071992547409930e-1", 1),
+        ("Wide.unsigned = 18446744073709551615.0", 1),
+        ("Wide.unsigned < 18446744073709551615.5", 6),
+        ("Wide.unsigned = 1.0000000000000000000000000000000000001", 0),
+        ("Wide.unsigned < 1e-999999999999999999999", 1),
+        ("Wide.unsigned = 0e999999999999999999999", 1),
+        ("Wide.unsigned = 0.000e-5", 1),
+        ("Wide.signed = -1.0", 1),
+        ("Wide.signed > -1.5", 6),
+        ("Wide.signed < -0.5", 1),
+        ("Wide.signed >= -0.5", 5),
+        ("Wide.signed = -0.0", 1),
+        ("Wide.signed <= 10000000000000000000000000000000000000e-37", 3),
+        ("Wide.unsigned > -inf", 6),
+        ("Wide.unsigned < +inf", 6),
+        ("Wide.unsigned = +inf", 0),
+    ] {
+        assert_eq!(count(text), expected, "{text}");
+    }
+    for text in ["Wide.signed < 1e39", "Wide.signed < -1e999999999999999999999", "Wide.signed < 1e38"] {
+        let error = TextQuery::parse(text).unwrap().bind(&world).unwrap_err();
+        assert!(
+            matches!(error.problem(), TextQueryProblem::NotComparable { expected: "a smaller number", .. }),
+            "{text}"
+        );
+    }
+}

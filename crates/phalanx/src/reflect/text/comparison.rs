@@ -143,7 +143,7 @@ impl Comparison {
                         let problem = TextQueryProblem::NoSuchVariant { name: name.clone(), nearest };
                         return Err(TextQueryError::new(at, problem));
                     };
-                    Ok(between(operator, number.into()))
+                    Ok(between(operator, number.into(), number.into()))
                 }
                 Literal::Number(number) => integer(operator, number, at),
                 Literal::Entity(_) => Err(not_comparable(at, "a variant", literal)),
@@ -252,38 +252,11 @@ fn test_integer<T: Integer>(column: &FieldColumn<'_>, rows: Range<usize>, least:
     }
 }
 
-/// Returns the comparison of integers with one that is not beyond [`LARGEST`].
-fn between(operator: Operator, number: i128) -> Comparison {
+/// Returns the comparison of integers with a number, given the integers next to it, which are not beyond [`LARGEST`].
+///
+/// The two are equal if the number is an integer itself.
+fn between(operator: Operator, floor: i128, ceiling: i128) -> Comparison {
     let (least, most) = match operator {
-        Operator::Less => (i128::MIN, number - 1),
-        Operator::AtMost => (i128::MIN, number),
-        Operator::Greater => (number + 1, i128::MAX),
-        Operator::AtLeast => (number, i128::MAX),
-        Operator::Equal | Operator::Unequal | Operator::Contains => (number, number),
-    };
-    Comparison::Integer { least, most, is_in: operator != Operator::Unequal }
-}
-
-/// Returns the comparison of integers with a number as it is written, which may have a fraction.
-fn integer(operator: Operator, number: &str, at: usize) -> Result<Comparison, TextQueryError> {
-    if let Ok(number) = number.parse::<i128>()
-        && number.abs_diff(0) <= LARGEST.unsigned_abs()
-    {
-        return Ok(between(operator, number));
-    }
-    let smaller = || {
-        let found = format!("the number {number}");
-        TextQueryError::new(at, TextQueryProblem::NotComparable { expected: "a smaller number", found })
-    };
-    let number = number.parse::<f64>().map_err(|_| smaller())?;
-    if number.is_finite() && number.abs() > LARGEST as f64 {
-        return Err(smaller());
-    }
-    let (floor, ceiling) = (number.floor() as i128, number.ceil() as i128);
-    let (least, most) = match operator {
-        Operator::Less | Operator::AtMost if number == f64::INFINITY => (i128::MIN, i128::MAX),
-        Operator::Greater | Operator::AtLeast if number == f64::NEG_INFINITY => (i128::MIN, i128::MAX),
-        _ if number.is_infinite() => (1, 0),
         // No integer lies between a number and the next one below it or above it.
         Operator::Less => (i128::MIN, ceiling - 1),
         Operator::AtMost => (i128::MIN, floor),
@@ -292,7 +265,57 @@ fn integer(operator: Operator, number: &str, at: usize) -> Result<Comparison, Te
         // The range is empty unless the number is an integer.
         Operator::Equal | Operator::Unequal | Operator::Contains => (ceiling, floor),
     };
-    Ok(Comparison::Integer { least, most, is_in: operator != Operator::Unequal })
+    Comparison::Integer { least, most, is_in: operator != Operator::Unequal }
+}
+
+/// Returns the comparison of integers with a number as it is written, which may have a fraction.
+fn integer(operator: Operator, number: &str, at: usize) -> Result<Comparison, TextQueryError> {
+    if let "+inf" | "-inf" = number {
+        let is_above = number == "+inf";
+        let holds = match operator {
+            Operator::Less | Operator::AtMost => is_above,
+            Operator::Greater | Operator::AtLeast => !is_above,
+            Operator::Equal | Operator::Unequal | Operator::Contains => false,
+        };
+        let (least, most) = if holds { (i128::MIN, i128::MAX) } else { (1, 0) };
+        return Ok(Comparison::Integer { least, most, is_in: operator != Operator::Unequal });
+    }
+    match floor_and_ceiling(number) {
+        Some((floor, ceiling)) => Ok(between(operator, floor, ceiling)),
+        None => {
+            let found = format!("the number {number}");
+            Err(TextQueryError::new(at, TextQueryProblem::NotComparable { expected: "a smaller number", found }))
+        }
+    }
+}
+
+/// Returns the integers next to a number as it is written: the number itself twice, if it is one. Returns `None` if they are
+/// beyond [`LARGEST`].
+///
+/// This is exact, other than by way of a float.
+fn floor_and_ceiling(number: &str) -> Option<(i128, i128)> {
+    let is_negative = number.starts_with('-');
+    let unsigned = number.strip_prefix(['-', '+']).unwrap_or(number);
+    let (decimal, exponent) = unsigned.split_once(['e', 'E']).unwrap_or((unsigned, "0"));
+    let (whole, fraction) = decimal.split_once('.').unwrap_or((decimal, ""));
+    let digits = || whole.bytes().chain(fraction.bytes()).map(|digit| i128::from(digit - b'0'));
+    if digits().all(|digit| digit == 0) {
+        return Some((0, 0));
+    }
+    // An exponent that is not a number of 32 bits moves all digits to one side of the point.
+    let limit = if exponent.starts_with('-') { i64::from(i32::MIN) } else { i64::from(i32::MAX) };
+    let exponent = exponent.parse::<i32>().map_or(limit, i64::from);
+    let point = usize::try_from(whole.len() as i64 + exponent).unwrap_or(0);
+    let mut integer = 0_i128;
+    // This ends soon: a digit is not zero, and each further one makes the number ten times as large.
+    for digit in digits().chain(core::iter::repeat(0)).take(point) {
+        integer = integer * 10 + digit;
+        if integer > LARGEST {
+            return None;
+        }
+    }
+    let has_fraction = i128::from(digits().skip(point).any(|digit| digit != 0));
+    Some(if is_negative { (-integer - has_fraction, -integer) } else { (integer, integer + has_fraction) })
 }
 
 fn float<T: core::str::FromStr>(at: usize, literal: &Literal) -> Result<T, TextQueryError> {
