@@ -140,9 +140,11 @@ impl CompareTask {
 
     fn compare_values(&mut self, a: EntityRef<'_>, b: EntityRef<'_>, panicked: &mut Vec<ComponentId>) {
         let mut differs = false;
-        for (id, info) in b.world().components().iter() {
-            let known = a.world().components().len() > id.index();
-            let values = (known.then(|| a.value(id).ok()).flatten(), b.value(id).ok());
+        // The later of the two worlds knows more components. It may be either of them.
+        let [first, second] = [a, b].map(|entity| entity.world().components());
+        let components = if first.len() > second.len() { first } else { second };
+        for (id, info) in components.iter() {
+            let values = (a.value(id).ok(), b.value(id).ok());
             let (what, values) = match values {
                 (None, None) => continue,
                 (Some(value), None) => ("removed", [Some(value), None]),
