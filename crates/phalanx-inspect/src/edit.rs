@@ -232,6 +232,8 @@ impl State {
         let Some((registry, name)) = self.registered(world, id) else {
             return Err(conflict("the registry does not know the component"));
         };
+        // A value takes what belongs to it, and ignores the rest of the text. So the whole text is read first.
+        serde_json::from_str::<serde_json::Value>(value).map_err(|error| Response::error(400, error))?;
         let mut deserializer = serde_json::Deserializer::from_str(value);
         let insert = || registry.insert_value(world, entity, name, &mut deserializer);
         // The code of the type runs before anything changes.
