@@ -80,9 +80,12 @@ impl State {
         if field.is_empty()
             && let Some(old) = self.value_as_json(world, entity, id)
         {
-            self.insert_json(world, entity, id, value)?;
-            self.push_undo(Undo::Value { entity, id, old });
-            return Ok(Response::done(format_args!("{name} of {entity} is set")));
+            let set = self.insert_json(world, entity, id, value);
+            // After a panic of a listener, the value is set.
+            if set.is_ok() || self.value_as_json(world, entity, id).is_some_and(|now| now != old) {
+                self.push_undo(Undo::Value { entity, id, old });
+            }
+            return set.map(|()| Response::done(format_args!("{name} of {entity} is set")));
         }
         let path = FieldPath::new(world.components(), id, field).map_err(conflict)?;
         let Some(value) = ScalarValue::parse(path.shape(), value) else {
@@ -106,7 +109,14 @@ impl State {
         match value {
             None => world.entity_mut(entity).map_err(conflict)?.insert_zeroed(id).map_err(conflict)?,
             #[cfg(feature = "snapshot")]
-            Some(value) => self.insert_json(world, entity, id, value)?,
+            Some(value) => {
+                let inserted = self.insert_json(world, entity, id, value);
+                // After a panic of a listener, the component is inserted.
+                if inserted.is_err() && world.entity(entity).is_ok_and(|found| found.has_by_id(id)) {
+                    self.push_undo(Undo::Inserted { entity, id });
+                }
+                inserted?;
+            }
             #[cfg(not(feature = "snapshot"))]
             Some(_) => return Err(conflict("values in JSON need the feature `snapshot` and a registry")),
         }
@@ -236,10 +246,10 @@ impl State {
         serde_json::from_str::<serde_json::Value>(value).map_err(|error| Response::error(400, error))?;
         let mut deserializer = serde_json::Deserializer::from_str(value);
         let insert = || registry.insert_value(world, entity, name, &mut deserializer);
-        // The code of the type runs before anything changes.
+        // The code of the type runs before anything changes, and listeners run after it.
         match std::panic::catch_unwind(std::panic::AssertUnwindSafe(insert)) {
             Ok(inserted) => inserted.map_err(|error| Response::error(400, error)),
-            Err(_) => Err(Response::error(400, "the code that reads the value panicked")),
+            Err(_) => Err(Response::error(500, "the code that reads the value panicked, or a listener did")),
         }
     }
 }
