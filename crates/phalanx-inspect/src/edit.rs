@@ -16,13 +16,32 @@ pub(crate) enum Undo {
     Field { entity: Entity, path: FieldPath, old: ScalarValue },
     /// A component had this value in JSON.
     #[cfg(feature = "snapshot")]
-    Value { entity: Entity, id: ComponentId, old: String },
+    Value { entity: Entity, component: Named, old: String },
     /// A component was inserted.
-    Inserted { entity: Entity, id: ComponentId },
+    Inserted { entity: Entity, component: Named },
     /// An entity had this name.
     Name { entity: Entity, old: Option<String> },
     /// Components or entities were removed after this frame was captured.
     Structure { frame: u64, what: &'static str },
+}
+
+/// A component that is found again only in a world where the id has this name.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Named {
+    id: ComponentId,
+    name: &'static str,
+}
+
+impl Named {
+    fn new(world: &World, id: ComponentId) -> Named {
+        Named { id, name: world.components().info(id).name() }
+    }
+
+    /// Returns the id. The program may have replaced the world since the edit.
+    fn find(self, world: &World) -> Result<ComponentId, Response> {
+        let found = world.components().iter().nth(self.id.index()).filter(|(_, info)| info.name() == self.name);
+        found.map(|(id, _)| id).ok_or_else(|| conflict("the edit was made in another world"))
+    }
 }
 
 type Done = Result<Response, Response>;
@@ -83,7 +102,7 @@ impl State {
             let set = self.insert_json(world, entity, id, value);
             // After a panic of a listener, the value is set.
             if set.is_ok() || self.value_as_json(world, entity, id).is_some_and(|now| now != old) {
-                self.push_undo(Undo::Value { entity, id, old });
+                self.push_undo(Undo::Value { entity, component: Named::new(world, id), old });
             }
             return set.map(|()| Response::done(format_args!("{name} of {entity} is set")));
         }
@@ -113,14 +132,14 @@ impl State {
                 let inserted = self.insert_json(world, entity, id, value);
                 // After a panic of a listener, the component is inserted.
                 if inserted.is_err() && world.entity(entity).is_ok_and(|found| found.has_by_id(id)) {
-                    self.push_undo(Undo::Inserted { entity, id });
+                    self.push_undo(Undo::Inserted { entity, component: Named::new(world, id) });
                 }
                 inserted?;
             }
             #[cfg(not(feature = "snapshot"))]
             Some(_) => return Err(conflict("values in JSON need the feature `snapshot` and a registry")),
         }
-        self.push_undo(Undo::Inserted { entity, id });
+        self.push_undo(Undo::Inserted { entity, component: Named::new(world, id) });
         Ok(Response::done(format_args!("{entity} has {name}")))
     }
 
@@ -172,14 +191,16 @@ impl State {
                 Ok(Response::done(format_args!("{name}{dot}{} of {entity} is {old} again", path.as_str())))
             }
             #[cfg(feature = "snapshot")]
-            Undo::Value { entity, id, old } => {
+            Undo::Value { entity, component, old } => {
                 alive(world, entity)?;
+                let id = component.find(world)?;
                 self.insert_json(world, entity, id, &old)?;
                 let name = short_name(world.components().info(id).name());
                 Ok(Response::done(format_args!("{name} of {entity} has its earlier value")))
             }
-            Undo::Inserted { entity, id } => {
+            Undo::Inserted { entity, component } => {
                 alive(world, entity)?;
+                let id = component.find(world)?;
                 world.entity_mut(entity).map_err(conflict)?.try_remove_by_ids(&[id]).map_err(conflict)?;
                 let name = short_name(world.components().info(id).name());
                 Ok(Response::done(format_args!("{name} is removed from {entity}")))

@@ -343,6 +343,98 @@ fn registered_components_are_edited_as_json() {
     assert_eq!((saved.status, saved.content_type), (200, "application/octet-stream"));
 }
 
+#[cfg(feature = "snapshot")]
+#[test]
+fn json_is_read_to_its_end() {
+    use phalanx::snapshot::Registry;
+    #[derive(Component, Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
+    struct Age(u32);
+    let mut registry = Registry::new();
+    registry.serde::<Age>("age").unwrap();
+    let mut world = World::new();
+    let (e, empty) = (world.spawn(Age(1)), world.spawn(()));
+    let mut inspector = Inspector::builder().registry(registry).build();
+    for value in ["7 8", "7,", "7]", "", "7 // years"] {
+        assert_eq!(status(&mut inspector, &mut world, edit(e, "Age", "", value)), 400, "{value}");
+        let insert = Request::Insert { entity: empty, component: "Age".into(), value: Some(value.into()) };
+        assert_eq!(status(&mut inspector, &mut world, insert), 400, "{value}");
+    }
+    assert!(*world.get::<Age>(e).unwrap() == Age(1) && !world.has::<Age>(empty));
+    ask(&mut inspector, &mut world, edit(e, "Age", "", " 7\n"));
+    assert_eq!(*world.get::<Age>(e).unwrap(), Age(7));
+}
+
+#[cfg(feature = "snapshot")]
+#[test]
+fn an_edit_whose_listener_panics_can_be_taken_back() {
+    use phalanx::snapshot::Registry;
+    #[derive(Component, Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
+    struct Age(u32);
+    let mut registry = Registry::new();
+    registry.serde::<Age>("age").unwrap();
+    let mut world = World::new();
+    let (e, empty) = (world.spawn(Age(1)), world.spawn(()));
+    world.listen().on_set::<Age>(|set, _, _| assert!(set.new.0 != 13, "an unlucky number"));
+    world.listen().on_add::<Age>(|added, _, _| assert!(added.value.0 != 13, "an unlucky number"));
+    let mut inspector = Inspector::builder().registry(registry).build();
+    let insert = Request::Insert { entity: empty, component: "Age".into(), value: Some("13".into()) };
+    let (edited, inserted) = phalanx_testkit::quiet_panics(|| {
+        (inspector.answer(&mut world, edit(e, "Age", "", "13")), inspector.answer(&mut world, insert))
+    });
+    // The operation stands, as after any panic of a listener.
+    assert_eq!((edited.status, inserted.status), (500, 500), "{} {}", edited.text(), inserted.text());
+    assert!(*world.get::<Age>(e).unwrap() == Age(13) && world.has::<Age>(empty));
+    ask(&mut inspector, &mut world, Request::Undo);
+    ask(&mut inspector, &mut world, Request::Undo);
+    assert!(*world.get::<Age>(e).unwrap() == Age(1) && !world.has::<Age>(empty));
+    world.validate().unwrap();
+}
+
+#[test]
+fn edits_of_another_world_are_not_taken_back() {
+    let (mut world, entities) = world();
+    let e = entities[1];
+    let mut inspector = Inspector::builder().build();
+    let insert = Request::Insert { entity: e, component: "Tag".into(), value: None };
+    ask(&mut inspector, &mut world, insert.clone());
+    // A program that loads a game replaces the world. The same entity is alive there.
+    let mut other = World::new();
+    other.spawn_batch([(), ()]);
+    assert!(other.contains(e));
+    assert_eq!(status(&mut inspector, &mut other, Request::Undo), 409, "no component has the id");
+    let (mut inspector, mut world) = (Inspector::builder().build(), world);
+    world.entity_mut(e).unwrap().remove::<Tag>();
+    ask(&mut inspector, &mut world, insert);
+    let mut other = World::new();
+    #[derive(Component)]
+    struct Filler<const N: usize>;
+    let replaced: Vec<_> = (0..3).map(|_| other.spawn((Filler::<0>, Filler::<1>, Filler::<2>, Filler::<3>))).collect();
+    other.entity_mut(replaced[1]).unwrap().insert((Filler::<4>, Filler::<5>, Filler::<6>, Filler::<7>, Filler::<8>));
+    assert_eq!(replaced[1], e);
+    let before = other.entity(e).unwrap().component_ids().count();
+    assert_eq!(status(&mut inspector, &mut other, Request::Undo), 409, "another component has the id");
+    assert_eq!(other.entity(e).unwrap().component_ids().count(), before);
+}
+
+#[test]
+fn components_that_only_the_first_moment_knows_are_compared() {
+    #[derive(Component, Clone, Copy)]
+    #[component(plain)]
+    struct Late(u32);
+    let (mut world, entities) = world();
+    let mut inspector = Inspector::builder().build();
+    ask(&mut inspector, &mut world, Request::Keep);
+    world.insert(entities[0], Late(7)).unwrap();
+    let compare = |before, after| Request::Compare { before, after, limit: 100 };
+    let answer = ask(&mut inspector, &mut world, compare(Moment::Copy(1), Moment::Now));
+    assert_eq!((&answer["changed"], &answer["differences"][0]["what"]), (&1.into(), &"inserted".into()));
+    let answer = ask(&mut inspector, &mut world, compare(Moment::Now, Moment::Copy(1)));
+    assert_eq!((&answer["changed"], &answer["differences"][0]["what"]), (&1.into(), &"removed".into()));
+    assert_eq!(answer["differences"][0]["component"], "Late");
+    assert_eq!(answer["components"][0]["count"], 1);
+    let _ = world.get::<Late>(entities[0]).unwrap().0;
+}
+
 #[cfg(feature = "schedule")]
 #[test]
 fn the_last_run_of_a_schedule_is_shown() {
