@@ -155,7 +155,7 @@ impl Rewind {
         marked: bool,
         report: Option<&mut RollbackReport>,
     ) -> Result<Rewind, AllocError> {
-        let restructured = !marked || image.epoch != world.storage.epoch();
+        let restructured = !marked || image.is_restructured(&world.storage);
         let reserving = Reserving(world);
         let storage = &mut reserving.0.storage;
         let clock = Some(Clock::try_resumed(&image.time, next_id())?);

@@ -1,0 +1,74 @@
+//! Orders that are part of a state.
+
+use phalanx::system::StageStart;
+use phalanx::timeline::Timeline;
+use phalanx::{Entity, World};
+
+
+/// A world with free slots, and the entities that these have next.
+fn with_free_slots() -> (World, Vec<Entity>) {
+    let mut world = World::new();
+    let all: Vec<Entity> = (0..6).map(|_| world.spawn_empty()).collect();
+    world.despawn_batch(all[..4].iter().copied());
+    let free = world.free_entities().collect();
+    (world, free)
+}
+
+/// Checks that a capture and a rewind notice a change of the free list.
+fn assert_noticed(mut world: World, change: impl Fn(&mut World)) {
+    let mut timeline = Timeline::with_sums(4);
+    timeline.capture(&mut world).unwrap();
+    let (free, sums) = (world.free_entities().collect::<Vec<_>>(), timeline.sums(0).unwrap().clone());
+    change(&mut world);
+    assert!(!world.free_entities().eq(free.iter().copied()));
+    timeline.rewind(&mut world, 0).unwrap();
+    world.validate().unwrap();
+    timeline.validate(&world).unwrap();
+    assert!(world.free_entities().eq(free.iter().copied()), "a rewind");
+    change(&mut world);
+    let changed: Vec<Entity> = world.free_entities().collect();
+    timeline.capture(&mut world).unwrap();
+    timeline.validate(&world).unwrap();
+    assert_ne!(timeline.sums(0), Some(&sums));
+    assert!(timeline.at(&world, 0).unwrap().free_entities().eq(changed.iter().copied()), "a capture");
+    timeline.rewind(&mut world, 1).unwrap();
+    assert!(world.free_entities().eq(free.iter().copied()), "an earlier frame");
+}
+
+#[test]
+fn an_order_of_free_entities_that_is_set_is_noticed() {
+    let (world, free) = with_free_slots();
+    assert_noticed(world, |world| {
+        let order: Vec<Entity> = free.iter().rev().copied().collect();
+        world.set_free_entities(&order).unwrap();
+    });
+}
+
+#[test]
+fn the_order_of_free_entities_after_a_clear_is_noticed() {
+    let (mut world, _) = with_free_slots();
+    world.on_despawn(|_, _, _| {});
+    world.despawn_batch(world.iter().collect::<Vec<_>>());
+    assert_noticed(world, World::clear);
+}
+
+#[test]
+fn reservations_that_are_canceled_are_noticed() {
+    let (mut world, free) = with_free_slots();
+    let mut timeline = Timeline::with_sums(2);
+    timeline.capture(&mut world).unwrap();
+    // The second of four reserved entities is used, the others are not.
+    let stage = StageStart::new(&mut world, 1, 4);
+    stage.finish(&mut world, &[0..1, 2..4]);
+    timeline.capture(&mut world).unwrap();
+    timeline.validate(&world).unwrap();
+    let mut then = timeline.at(&world, 0).unwrap();
+    for world in [&mut then, &mut world] {
+        let next = world.spawn_empty();
+        assert!(world.contains(free[1]) && next == free[0]);
+        world.validate().unwrap();
+    }
+    timeline.rewind(&mut world, 1).unwrap();
+    world.validate().unwrap();
+    assert!(world.free_entities().eq(free));
+}
