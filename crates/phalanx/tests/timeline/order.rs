@@ -1,9 +1,15 @@
-//! Orders that are part of a state.
+//! Orders that are part of a state, and what sums say of them.
 
 use phalanx::system::StageStart;
 use phalanx::timeline::Timeline;
-use phalanx::{Entity, World};
+use phalanx::{Component, Entity, Key, Role, World};
 
+#[derive(Component, Clone, Copy, Debug, PartialEq)]
+#[component(plain)]
+struct Sword(u32);
+#[derive(Component, Clone, Copy, Debug, PartialEq)]
+#[component(plain)]
+struct Shield(u32);
 
 /// A world with free slots, and the entities that these have next.
 fn with_free_slots() -> (World, Vec<Entity>) {
@@ -71,4 +77,19 @@ fn reservations_that_are_canceled_are_noticed() {
     timeline.rewind(&mut world, 1).unwrap();
     world.validate().unwrap();
     assert!(world.free_entities().eq(free));
+}
+
+#[test]
+fn sums_tell_apart_the_names_of_extra_rows_in_two_tables() {
+    let sums = [[1, 2], [2, 1]].map(|roles| {
+        let mut world = World::new();
+        let elf = world.spawn_empty();
+        world.add_row(Key::main(elf).with_role(Role(roles[0])), Sword(1)).unwrap();
+        world.add_row(Key::main(elf).with_role(Role(roles[1])), Shield(1)).unwrap();
+        let mut timeline = Timeline::with_sums(0);
+        timeline.capture(&mut world).unwrap();
+        timeline.sums(0).unwrap().clone()
+    });
+    assert_ne!(sums[0].entities(), sums[1].entities());
+    assert_ne!(sums[0].world(), sums[1].world());
 }
