@@ -1,8 +1,9 @@
-//! Orders that are part of a state, and what sums say of them.
+//! Orders that are part of a state, and what sums and lists of differences say of them.
 
+use phalanx::group::Observed;
 use phalanx::system::StageStart;
-use phalanx::timeline::Timeline;
-use phalanx::{Component, Entity, Key, Role, World};
+use phalanx::timeline::{Difference, Timeline, differences};
+use phalanx::{Component, Entity, Key, Removal, Role, World};
 
 #[derive(Component, Clone, Copy, Debug, PartialEq)]
 #[component(plain)]
@@ -10,6 +11,15 @@ struct Sword(u32);
 #[derive(Component, Clone, Copy, Debug, PartialEq)]
 #[component(plain)]
 struct Shield(u32);
+#[derive(Component, Clone, Copy, Debug, PartialEq)]
+#[component(track = "column", plain)]
+struct Speed(u64);
+#[derive(Component, Clone, Copy, Debug, PartialEq)]
+#[component(layout = "pool", plain)]
+struct Fire(u32);
+#[derive(Component, Clone, Copy, Debug, PartialEq)]
+#[component(layout = "linear", plain)]
+struct Mass(u32);
 
 /// A world with free slots, and the entities that these have next.
 fn with_free_slots() -> (World, Vec<Entity>) {
@@ -92,4 +102,58 @@ fn sums_tell_apart_the_names_of_extra_rows_in_two_tables() {
     });
     assert_ne!(sums[0].entities(), sums[1].entities());
     assert_ne!(sums[0].world(), sums[1].world());
+}
+
+#[test]
+fn values_that_are_tracked_by_columns_are_compared() {
+    let mut world = World::new();
+    let hare = world.spawn(Speed(1));
+    let before = world.checkpoint().unwrap();
+    world.query_mut::<&mut Speed>().for_each(|speed| speed.0 = 2);
+    let found = differences(&before, &world.checkpoint().unwrap(), 9);
+    assert!(matches!(&found[..], [Difference::Value { entity, .. }] if *entity == hare), "{found:?}");
+}
+
+/// Returns the differences that an operation makes.
+fn differences_of(world: &mut World, change: impl FnOnce(&mut World)) -> Vec<Difference> {
+    let before = world.checkpoint().unwrap();
+    change(world);
+    differences(&before, &world.checkpoint().unwrap(), 9)
+}
+
+#[test]
+fn extra_rows_and_groups_are_compared() {
+    let mut world = World::new();
+    let all: Vec<Entity> = (0..3).map(|n| world.spawn((Fire(n), Mass(n)))).collect();
+    let key = Key::main(all[0]).with_role(Role(1));
+    world.add_row(key, (Sword(1), Fire(1), Mass(1))).unwrap();
+    let group = world.create_group::<Observed<(Fire, Mass)>>().unwrap();
+    assert_eq!(differences_of(&mut world, |_| {}), []);
+    let row = |world: &mut World| _ = world.row_mut(key).unwrap().insert(Sword(2));
+    assert_eq!(differences_of(&mut world, row), [Difference::Order]);
+    let row = |world: &mut World| _ = world.row_mut(key).unwrap().insert(Fire(2));
+    assert_eq!(differences_of(&mut world, row), [Difference::Order]);
+    let row = |world: &mut World| _ = world.row_mut(key).unwrap().insert(Mass(2));
+    assert_eq!(differences_of(&mut world, row), [Difference::Order]);
+    let sort = |world: &mut World| group.sort_by(world, |(a, _), (b, _)| b.0.cmp(&a.0));
+    assert_eq!(differences_of(&mut world, sort), [Difference::Order]);
+    let remove = |world: &mut World| world.pool_mut::<Fire>().set_removal(Removal::Ordered).unwrap();
+    assert_eq!(differences_of(&mut world, remove), [Difference::Order]);
+}
+
+#[test]
+fn holes_are_the_same_whatever_was_there() {
+    let mut world = World::new();
+    world.pool_mut::<Fire>().set_removal(Removal::Deferred).unwrap();
+    let all: Vec<Entity> = (0..3).map(|_| world.spawn_empty()).collect();
+    let empty = world.checkpoint().unwrap();
+    let states = [0, 1].map(|first| {
+        world.rollback(&empty).unwrap();
+        world.insert(all[first], Fire(1)).unwrap();
+        world.insert(all[2], Fire(2)).unwrap();
+        world.remove::<Fire>(all[first]).unwrap();
+        assert_eq!(world.pool::<Fire>().holes(), 1);
+        world.checkpoint().unwrap()
+    });
+    assert_eq!(differences(&states[0], &states[1], 9), []);
 }
