@@ -1,8 +1,9 @@
 //! [`Difference`]: what differs between two states of a world, entity by entity.
 
 use super::Checkpoint;
-use super::image::{ByteArray, DEAD, Image, SparseState};
+use super::image::{ByteArray, Column, DEAD, Image, SparseState};
 use crate::component::ComponentId;
+use crate::sparse::Removal;
 use core::fmt;
 use phalanx_store::Entity;
 use std::collections::BTreeMap;
@@ -130,7 +131,7 @@ impl fmt::Display for Difference {
     }
 }
 
-/// The value of a component: the lanes that have a size, or `None` if it is not plain.
+/// The value of a component by lanes, without its change ticks. `None` if it is not plain.
 type Value<'a> = Option<Vec<&'a [u8]>>;
 
 /// The components of each entity of an image, by slot.
@@ -156,20 +157,16 @@ fn entities(image: &Image) -> Entities<'_> {
             let Some(entity) = entity(position - 1) else { continue };
             let values = table.columns.iter().map(|column| {
                 let count = image.components[column.id.index()].lanes;
-                let arrays = column.column.arrays();
-                let sized = arrays.iter().all(|array| array.row_size() > 0);
-                (column.id, if sized { lanes(arrays, count, row) } else { Some(Vec::new()) })
+                (column.id, lanes(column.column.arrays(), count, row))
             });
             all.insert(position - 1, (entity, values.collect()));
         }
     }
     for sparse in &image.sparse {
         let info = &image.components[sparse.id.index()];
-        let arrays = sparse.column.arrays();
-        let sized = arrays.iter().all(|array| array.row_size() > 0);
         let mut add = |slot: u32, row: u32| {
             if let Some((_, values)) = all.get_mut(&slot) {
-                values.insert(sparse.id, if sized { lanes(arrays, info.lanes, row) } else { Some(Vec::new()) });
+                values.insert(sparse.id, lanes(sparse.column.arrays(), info.lanes, row));
             }
         };
         match &sparse.state {
@@ -259,29 +256,69 @@ pub fn differences(first: &Checkpoint, second: &Checkpoint, limit: usize) -> Vec
     first.kept.resources.for_each_difference(&second.kept.resources, |name, bytes| {
         found.push(Difference::Resource { name, bytes });
     });
-    if found.is_empty() && !has_same_order(images) {
+    if found.is_empty() && Order::of(images[0]) != Order::of(images[1]) {
         found.push(Difference::Order);
     }
     found.truncate(limit);
     found
 }
 
-/// Returns `true` if rows, free slots and keys are in the same order.
-fn has_same_order([a, b]: [&Image; 2]) -> bool {
-    let tables = |image: &Image| {
-        let mut list: Vec<_> = image.tables.iter().filter(|table| table.slots.rows() > 0).collect();
-        list.sort_unstable_by_key(|table| table.stamp);
-        list.iter()
-            .map(|table| (table.signature.iter().collect(), table.slots.bytes().to_vec()))
-            .collect::<Vec<(Vec<_>, _)>>()
-    };
-    let keys = |image: &Image| {
-        let used = image.sparse.iter().filter(|sparse| sparse.keys.rows() > 0);
-        used.map(|sparse| (sparse.id, sparse.keys.bytes().to_vec())).collect::<Vec<_>>()
-    };
-    a.words.bytes() == b.words.bytes()
-        && a.free_list.bytes() == b.free_list.bytes()
-        && a.reserved == b.reserved
-        && tables(a) == tables(b)
-        && keys(a) == keys(b)
+/// What is part of a state beside entities and their values.
+#[derive(PartialEq)]
+struct Order<'a> {
+    words: &'a [u8],
+    free_list: &'a [u8],
+    reserved: [u32; 2],
+    /// The components, the slots, and the values if they are of extra rows, of each table in order.
+    tables: Vec<(Vec<ComponentId>, &'a [u8], Vec<&'a [u8]>)>,
+    /// The state of each sparse storage, and its keys and values.
+    sparse: Vec<(ComponentId, Option<Removal>, Vec<u64>, Vec<&'a [u8]>)>,
+    /// What each group owns, requires and excludes, and its members if they have an order of their own.
+    groups: Vec<([Vec<ComponentId>; 3], Vec<u32>)>,
+}
+
+impl Order<'_> {
+    fn of(image: &Image) -> Order<'_> {
+        let values = |id: ComponentId, column| {
+            let arrays = Column::arrays(column).iter().take(image.components[id.index()].lanes);
+            arrays.map(ByteArray::bytes).collect::<Vec<_>>()
+        };
+        let mut tables: Vec<_> = image.tables.iter().filter(|table| table.slots.rows() > 0).collect();
+        tables.sort_unstable_by_key(|table| table.stamp);
+        let tables = tables.into_iter().map(|table| {
+            let columns = table.columns.iter().filter(|_| table.signature.has(ComponentId::ROW));
+            let values = columns.flat_map(|column| values(column.id, &column.column));
+            (table.signature.iter().collect(), table.slots.bytes(), values.collect())
+        });
+        let sparse = image.sparse.iter().filter(|sparse| sparse.keys.rows() > 0).map(|sparse| {
+            let removal = match &sparse.state {
+                SparseState::Pool(state) => Some(state.removal),
+                SparseState::Linear { .. } => None,
+            };
+            // What was at a hole is not part of the state.
+            let is_hole = |generation: u32| removal.is_some() && generation & DEAD != 0;
+            let key = |[low, high]: [u32; 2]| if is_hole(high) { 0 } else { u64::from(high) << 32 | u64::from(low) };
+            (sparse.id, removal, sparse.keys.pairs().map(key).collect(), values(sparse.id, &sparse.column))
+        });
+        let groups = image.groups.try_saved_groups().unwrap_or_default().into_iter().map(|group| {
+            let components = group.sparse.map(|list| {
+                let mut ids: Vec<_> = list.iter().map(|number| image.sparse[*number as usize].id).collect();
+                ids.sort_unstable();
+                ids
+            });
+            (components, group.members)
+        });
+        let (mut sparse, mut groups): (Vec<_>, Vec<_>) = (sparse.collect(), groups.collect());
+        // Storages and groups are numbered as they come.
+        sparse.sort_unstable_by_key(|(id, ..)| *id);
+        groups.sort_unstable();
+        Order {
+            words: image.words.bytes(),
+            free_list: image.free_list.bytes(),
+            reserved: image.reserved,
+            tables: tables.collect(),
+            sparse,
+            groups,
+        }
+    }
 }

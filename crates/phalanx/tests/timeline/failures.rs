@@ -1,7 +1,9 @@
 //! Failing allocations, and clones and destructors that panic.
 
-use crate::kit::{run, rush, seen, world};
-use phalanx::timeline::TimelineError;
+use crate::kit::{Burning, Mass, Position, run, rush, seen, world};
+use core::cell::Cell;
+use phalanx::timeline::{Timeline, TimelineError};
+use phalanx::{Component, Entity, QueryState, World};
 use phalanx_testkit::{AllocationSweep, PanicSweep, Rng, Site, Tally};
 
 #[test]
@@ -60,4 +62,53 @@ fn a_clone_that_panics_changes_nothing_and_a_destructor_that_panics_comes_last()
         );
         assert!(points > 5, "{points} panics");
     }
+}
+
+thread_local! {
+    static PANICS: Cell<bool> = const { Cell::new(false) };
+}
+
+/// A value whose clone panics on demand.
+#[derive(Component, Debug)]
+#[component(layout = "pool", clone)]
+struct Fragile(u8);
+
+impl Clone for Fragile {
+    fn clone(&self) -> Fragile {
+        assert!(!PANICS.get(), "a clone");
+        Fragile(self.0)
+    }
+}
+
+#[test]
+fn a_rewind_that_fails_after_storages_have_grown_is_seen_by_queries() {
+    let mut world = World::new();
+    let all: Vec<Entity> =
+        world.spawn_batch((0..2000).map(|n| (Position([n; 3]), Burning(n), Mass(n as u16)))).to_vec();
+    world.insert(all[0], Fragile(0)).unwrap();
+    let mut timeline = Timeline::new(1);
+    timeline.capture(&mut world).unwrap();
+    for entity in &all[10..] {
+        world.remove::<(Burning, Mass)>(*entity).unwrap();
+    }
+    world.get_mut::<Fragile>(all[0]).unwrap().0 = 1;
+    world.compact(usize::MAX);
+    let (mut burning, mut mass) = (QueryState::<&Burning>::new(), QueryState::<&Mass>::new());
+    let mut both = QueryState::<(&Burning, &Mass)>::new();
+    let mut sums = |world: &World| {
+        let burning: u32 = burning.iter(world).map(|burning| burning.0).sum();
+        let mass: u32 = mass.iter(world).map(|mass| u32::from(mass.0)).sum();
+        let both: u32 = both.iter(world).map(|(burning, mass)| burning.0 + u32::from(mass.0)).sum();
+        [burning, mass, both]
+    };
+    assert_eq!(sums(&world), [45, 45, 90]);
+    let capacity = world.memory().sparse[0].capacity;
+    PANICS.set(true);
+    let outcome = std::panic::catch_unwind(core::panic::AssertUnwindSafe(|| timeline.rewind(&mut world, 0)));
+    PANICS.set(false);
+    assert!(outcome.is_err() && world.memory().sparse[0].capacity > capacity);
+    assert_eq!(sums(&world), [45, 45, 90]);
+    timeline.rewind(&mut world, 0).unwrap();
+    world.validate().unwrap();
+    assert_eq!(sums(&world)[0], (0..2000).sum());
 }

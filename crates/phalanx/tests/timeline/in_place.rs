@@ -4,7 +4,7 @@
 
 use phalanx::group::{Observed, Owned};
 use phalanx::relation::ChildOf;
-use phalanx::timeline::Timeline;
+use phalanx::timeline::{FrameSums, Timeline};
 use phalanx::{Added, Changed, Component, Entity, Key, QueryState, Removal, Role, World};
 use std::fmt::Write;
 
@@ -65,6 +65,11 @@ fn act(world: &mut World, pick: &mut dyn FnMut(usize) -> usize) {
         23 => _ = world.create_group::<Observed<(Fire, Mass)>>(),
         24 => _ = world.pool_mut::<Note>().set_removal([Removal::Swap, Removal::Deferred][n as usize % 2]),
         25 => _ = world.pool_mut::<Note>().sort_by_key(|note| note.0.clone()),
+        26 if n.is_multiple_of(2) => {
+            let mut free: Vec<Entity> = world.free_entities().collect();
+            free.sort_by_key(|entity| entity.index() ^ n % 7);
+            _ = world.set_free_entities(&free);
+        }
         26 => _ = world.reserve_entity(),
         27 if n.is_multiple_of(8) => _ = world.compact(usize::MAX),
         28 if n.is_multiple_of(16) => world.clear(),
@@ -94,6 +99,13 @@ fn seen(world: &mut World) -> String {
     }
     writeln!(out, "{}", world.pool::<Note>().holes()).unwrap();
     out
+}
+
+/// Returns the sums of a state, without a history.
+fn sums(world: &mut World) -> FrameSums {
+    let mut timeline = Timeline::with_sums(0);
+    timeline.capture(world).unwrap();
+    timeline.sums(0).unwrap().clone()
 }
 
 /// Runs a program of frames and rewinds. Each rewind is in place, and is compared with a world that is made of the frame as a
@@ -128,6 +140,7 @@ pub(crate) fn compare(frames: usize, mut pick: impl FnMut(usize) -> usize) {
         let mut whole = timeline.at(&world, 0).unwrap();
         whole.validate().unwrap();
         let expected = history.last().unwrap();
+        assert_eq!(sums(&mut whole), *timeline.sums(0).unwrap(), "{back} back, as a whole");
         assert_eq!(seen(&mut whole), *expected, "{back} back, as a whole");
         // Looking takes ticks, so that the world goes back once more.
         assert_eq!(seen(&mut world), *expected, "{back} back, in place");
@@ -146,6 +159,7 @@ pub(crate) fn compare(frames: usize, mut pick: impl FnMut(usize) -> usize) {
             world.validate().unwrap();
         }
         assert_eq!(seen(&mut world), seen(&mut whole), "the future, {back} back");
+        assert_eq!(sums(&mut world), sums(&mut whole), "the future, {back} back");
         timeline.rewind(&mut world, 0).unwrap();
     }
 }

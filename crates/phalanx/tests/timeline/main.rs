@@ -9,6 +9,7 @@ mod frames;
 mod in_place;
 mod kept;
 mod kit;
+mod order;
 mod plain;
 
 #[global_allocator]

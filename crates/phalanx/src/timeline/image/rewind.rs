@@ -155,9 +155,11 @@ impl Rewind {
         marked: bool,
         report: Option<&mut RollbackReport>,
     ) -> Result<Rewind, AllocError> {
-        let restructured = !marked || image.epoch != world.storage.epoch();
+        let restructured = !marked || image.is_restructured(&world.storage);
         let reserving = Reserving(world);
         let storage = &mut reserving.0.storage;
+        // Values may move even if this fails.
+        storage.restructured();
         let clock = Some(Clock::try_resumed(&image.time, next_id())?);
         let mut rewind = Rewind { clock, ..Rewind::default() };
         let [words, free_list] = storage.entities.lanes();

@@ -69,10 +69,13 @@ impl TableImage {
     /// Returns the sum of the labels of extra rows.
     fn label_sum(&self, components: &[ComponentImage]) -> u64 {
         let Some(column) = self.columns.first().filter(|image| image.id == ComponentId::ROW) else { return 0 };
+        let ids = self.signature.iter().map(|id| scatter(components[id.index()].fingerprint));
+        let table = scatter(ids.fold(1, u64::wrapping_add) ^ part(Part::Labels));
         let labels = column.column.arrays().get(1).into_iter().flat_map(|labels| labels.pairs()).zip(1u64..);
         labels.fold(0, |sum, ([component, role], row)| {
             let component = components.get(component as usize).map_or(0, |info| info.fingerprint);
-            sum.wrapping_add(scatter(scatter(component ^ part(Part::Labels)) ^ scatter(u64::from(role)) ^ scatter(row)))
+            let label = scatter(component ^ scatter(u64::from(role)));
+            sum.wrapping_add(scatter(label ^ scatter(table.wrapping_add(row))))
         })
     }
 }

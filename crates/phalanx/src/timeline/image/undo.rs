@@ -215,7 +215,7 @@ impl Image {
     /// storages have the same numbers as in the image.
     pub(in crate::timeline) fn try_update(&mut self, world: &World, marked: bool) -> Result<ImageUndo, TimelineError> {
         let storage = &world.storage;
-        let restructured = !marked || self.epoch != storage.epoch();
+        let restructured = !marked || self.is_restructured(storage);
         if restructured {
             check_clone(storage)?;
         }
@@ -232,6 +232,12 @@ impl Image {
         self.tables.extend(tables);
         self.sparse.extend(sparse);
         Ok(undo)
+    }
+
+    /// Returns `true` if entities, rows or keys may have changed since the image was up to date.
+    pub(super) fn is_restructured(&self, storage: &Storage) -> bool {
+        // The order of free slots changes without a structural change, too.
+        self.epoch != storage.epoch() || self.seen != storage.entities.versions()
     }
 
     /// Returns the way back from the present state of the tables and storages that are in the image.
