@@ -37,6 +37,8 @@ impl Battle {
     pub(crate) fn new(entities: usize) -> Result<Battle, Box<dyn Error>> {
         let mut world = World::new();
         fill(&mut world, entities)?;
+        // The inspector advises layouts by these counts.
+        world.set_access_counting(true);
         let frame = Schedule::builder("frame")
             .add((systems::count_frame, systems::turn_wind, systems::steer, systems::move_all))
             .add((systems::take_aim, systems::fire, systems::strike, systems::burn, systems::repair))
@@ -143,7 +145,7 @@ pub(crate) fn inspected(builder: Builder) -> Result<Builder, RegistryError> {
 }
 
 /// Returns what snapshots of the battle know.
-fn registry() -> Result<Registry, RegistryError> {
+pub(crate) fn registry() -> Result<Registry, RegistryError> {
     let mut registry = Registry::new();
     registry.serde::<Position>("position")?.readable();
     registry.serde::<Velocity>("velocity")?.readable();

@@ -23,7 +23,7 @@ fn the_battle_has_what_the_inspector_shows() {
         world.find("red")
     );
     assert!(world.relations::<Targets>().iter().count() > 100);
-    assert!(world.query::<&Shell>().len() > 0 && world.query::<&Burning>().len() > 0);
+    assert!(!world.query::<&Shell>().is_empty() && !world.query::<&Burning>().is_empty());
     let score = *world.resource::<Score>().expect("it was inserted");
     assert!(score.shells > 1000 && score.lost.iter().sum::<u32>() > 0, "{score:?}");
     assert!(world.query::<&Log>().iter().all(|log| log.lines.len() == 2));

@@ -50,7 +50,8 @@ pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
         if !is_warm && (times.frames == WARM_FRAMES || start.elapsed() >= WARM_TIME) {
             is_warm = true;
             if !args.json {
-                print(&Summary::of(&battle, &times).text())?;
+                let summary = Summary::of(&battle, &times);
+                print(&format!("Phalanx {}\n{}", summary.version, summary.text()))?;
                 if has_terminal && frames.is_none() {
                     let open = if is_open { "Open the address above in a browser. " } else { "" };
                     print(&format!("{open}Ctrl-C stops."))?;
@@ -71,7 +72,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
     }
     let ended = if stop.load(Ordering::Relaxed) { "Stopped" } else { "Done" };
     let took = span(start.elapsed().as_nanos() as f64);
-    print(&format!("{ended} after {} frames in {took}.\n{}", thousands(times.frames), summary.text()))
+    print(&format!("{ended} after {} frames in {took}\n{}", thousands(times.frames), summary.text()))
 }
 
 /// Starts the inspector. If no address was asked for, the program can do without.
@@ -208,7 +209,7 @@ impl Summary {
             ("memory", format!("{} for the world{process}", bytes(self.world_bytes as u64))),
         ];
         let lines: Vec<String> = rows.iter().map(|(name, text)| format!("  {name:<9} {text}")).collect();
-        format!("Phalanx {}\n{}", self.version, lines.join("\n"))
+        lines.join("\n")
     }
 }
 

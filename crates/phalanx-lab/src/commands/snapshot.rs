@@ -1,6 +1,7 @@
 //! `phalanx snapshot`: what is in a snapshot, and where two differ. And the measured worlds, saved and loaded.
 
 use crate::args::SnapshotCommand;
+use crate::battle;
 use crate::measuring::simulation;
 use crate::presenting::figures::thousands;
 use crate::{Failure, failure};
@@ -12,6 +13,11 @@ use std::path::Path;
 
 fn registry() -> Result<Registry, Failure> {
     simulation::registry().map_err(|error| failure(error.to_string()))
+}
+
+/// Returns the registries of all worlds of this program.
+fn registries() -> Result<[Registry; 2], Failure> {
+    Ok([registry()?, battle::registry().map_err(|error| failure(error.to_string()))?])
 }
 
 /// Saves the world of `measure`.
@@ -105,15 +111,15 @@ fn info(found: &Inspection) -> String {
 /// The number of differences that are listed.
 const MOST_DIFFERENCES: usize = 20;
 
-/// The differences of two snapshots, if there are any: by entity, component and field if they are of `measure`, otherwise the first
+/// The differences of two snapshots, if there are any: by entity, component and field if they are of this program, otherwise the first
 /// that can be seen without types.
 fn difference(a: &Path, b: &Path) -> Result<Option<String>, Failure> {
     let (first, second) = (looked_into(a)?, looked_into(b)?);
     if first == second {
         return Ok(None);
     }
-    let registry = registry()?;
-    if let (Ok(first), Ok(second)) = (registry.load_from(a), registry.load_from(b)) {
+    for registry in registries()? {
+        let (Ok(first), Ok(second)) = (registry.load_from(a), registry.load_from(b)) else { continue };
         let found = diff_all(&registry, &first, &second, MOST_DIFFERENCES);
         let found = found.map_err(|error| failure(error.to_string()))?;
         let mut lines: Vec<String> = found.list.iter().map(|difference| format!("{difference}.")).collect();

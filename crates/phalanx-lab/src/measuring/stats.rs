@@ -1,7 +1,8 @@
 //! What a handful of timings says: the median, the middle half of the runs, and whether two of them can be told apart.
 //!
-//! A run that was interrupted takes many times as long as the others. It moves a mean, and hardly a median. So medians are compared,
-//! and only if the middle halves of the runs do not overlap: otherwise the difference is within the noise.
+//! A run that was interrupted takes many times as long as the others. It moves a mean, and hardly a median. So medians are compared. A
+//! difference counts only if the middle halves of the runs do not overlap, and if the quickest runs say the same: a busy machine can
+//! interrupt most runs of one contender, and few of another. Otherwise it is within the noise.
 
 use serde::Serialize;
 
@@ -10,6 +11,8 @@ const BAND: f64 = 1.05;
 /// With fewer runs than this there is no middle half. A run is taken to be off by the factor.
 const FEW_RUNS: usize = 3;
 const FEW_RUNS_FACTOR: f64 = 1.25;
+/// A middle half that is wider than this share of the median makes ratios doubtful.
+const NOISY: f64 = 0.5;
 /// An estimate is taken to be off by this factor.
 const ESTIMATE_FACTOR: f64 = 2.0;
 
@@ -68,9 +71,11 @@ impl Summary {
     /// Compares with another: how many times as fast this is, and whether that is beyond the noise.
     pub(crate) fn against(&self, other: &Summary) -> Comparison {
         let ratio = other.median / self.median;
-        let overlap = self.low <= other.high && other.low <= self.high;
-        let verdict = if overlap { Verdict::Level } else { Verdict::of(ratio) };
-        Comparison { ratio, verdict, is_estimate: self.is_estimate() || other.is_estimate() }
+        let is_apart = self.low > other.high || other.low > self.high;
+        let is_confirmed = Verdict::of(other.min / self.min) == Verdict::of(ratio);
+        let verdict = if is_apart && is_confirmed { Verdict::of(ratio) } else { Verdict::Level };
+        let is_noisy = [self, other].iter().any(|time| time.noise().is_some_and(|noise| noise > NOISY));
+        Comparison { ratio, verdict, is_estimate: self.is_estimate() || other.is_estimate(), is_noisy }
     }
 }
 
@@ -105,6 +110,8 @@ pub(crate) struct Comparison {
     pub(crate) verdict: Verdict,
     /// Whether it rests on an estimate.
     pub(crate) is_estimate: bool,
+    /// Whether the runs lie so far apart that the ratio is doubtful, even if the verdict is not.
+    pub(crate) is_noisy: bool,
 }
 
 impl Comparison {
@@ -146,7 +153,7 @@ mod tests {
         assert_eq!(estimate.against(&steady(60.0)).verdict, Verdict::Level);
         assert_eq!(
             steady(20.0).against(&estimate),
-            Comparison { ratio: 5.0, verdict: Verdict::Faster, is_estimate: true }
+            Comparison { ratio: 5.0, verdict: Verdict::Faster, is_estimate: true, is_noisy: false }
         );
     }
 
@@ -157,10 +164,16 @@ mod tests {
         assert_eq!(around(10.0, 8.0).against(&around(15.0, 8.0)).verdict, Verdict::Level);
         assert_eq!(around(10.0, 1.0).against(&around(15.0, 1.0)).verdict, Verdict::Faster);
         assert_eq!(around(15.0, 1.0).against(&around(10.0, 1.0)).verdict, Verdict::Slower);
+        let doubtful = around(10.0, 1.0).against(&around(50.0, 30.0));
+        assert!(doubtful.verdict == Verdict::Faster && doubtful.is_noisy, "{doubtful:?}");
         // Four percent is too little to speak of.
         assert_eq!(around(10.0, 0.0).against(&around(10.4, 0.0)).verdict, Verdict::Level);
         assert_eq!(around(10.0, 0.0).against(&around(10.6, 0.0)).verdict, Verdict::Faster);
         assert_eq!(around(15.0, 1.0).against(&around(10.0, 1.0)).factor(), 1.5);
+        // Most runs of the second were interrupted. Its quickest one was not, and is as quick as the first.
+        let interrupted = Summary::of(&[10.0, 80.0, 90.0, 95.0, 99.0]).unwrap();
+        assert_eq!(around(10.0, 0.5).against(&interrupted).verdict, Verdict::Level);
+        assert_eq!(interrupted.against(&around(10.0, 0.5)).verdict, Verdict::Level);
     }
 
     #[test]

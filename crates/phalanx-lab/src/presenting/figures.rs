@@ -52,6 +52,12 @@ pub(crate) fn rough_span(nanos: f64) -> String {
     format!("≈ {} {unit}", rounded(nanos / size, 2))
 }
 
+/// A power of ten as a span of time, without more digits than it needs: `0.1 ns`.
+pub(crate) fn tick_span(nanos: f64) -> String {
+    let (unit, size) = unit(nanos);
+    format!("{} {unit}", rounded(nanos / size, 1))
+}
+
 /// Two spans of time in one unit: `41.7–43.2 µs`.
 pub(crate) fn range(low: f64, high: f64) -> String {
     let (unit, size) = unit(high);
@@ -82,7 +88,11 @@ pub(crate) fn rough_times(ratio: f64) -> String {
 /// A share in percent: `25 %`.
 pub(crate) fn percent(share: f64) -> String {
     let percent = share * 100.0;
-    if (percent - percent.round()).abs() < 0.05 { format!("{percent:.0} %") } else { format!("{percent:.1} %") }
+    if percent >= 100.0 || (percent - percent.round()).abs() < 0.05 {
+        format!("{percent:.0} %")
+    } else {
+        format!("{percent:.1} %")
+    }
 }
 
 /// Things in a sentence: `a, b and c`.
@@ -114,6 +124,7 @@ mod tests {
         assert_eq!(span(41_680.0), "41.7 µs");
         assert_eq!(span(999_700.0), "1.00 ms");
         assert_eq!(span(0.4351), "0.435 ns");
+        assert_eq!([0.1, 1.0, 1e4, 1e9].map(tick_span), ["0.1 ns", "1 ns", "10 µs", "1 s"]);
         assert_eq!(rough_span(40_517_418_750.0), "≈ 41 s");
         assert_eq!(
             [range(41.68, 43.2), range(1.0, 1.0), range(900.0, 1100.0)],
@@ -135,6 +146,7 @@ mod tests {
     #[test]
     fn shares_and_lists() {
         assert_eq!((percent(0.25), percent(0.125)), ("25 %".to_string(), "12.5 %".to_string()));
+        assert_eq!(percent(5.134), "513 %");
         assert_eq!(listed(&["a"]), "a");
         assert_eq!(listed(&["a", "b", "c"]), "a, b and c");
     }

@@ -17,10 +17,11 @@ pub(crate) fn compared(comparison: Comparison, other: &str) -> String {
         true => format!("an estimated {}", rough_times(comparison.factor()).trim_matches(['≈', ' ', '×'])),
         false => significant(comparison.factor()),
     };
+    let doubt = if comparison.is_noisy { ", in noisy runs" } else { "" };
     match comparison.verdict {
-        Verdict::Faster => format!("{factor} times as fast as {other}"),
+        Verdict::Faster => format!("{factor} times as fast as {other}{doubt}"),
         Verdict::Level => format!("level with {other}"),
-        Verdict::Slower => format!("{factor} times slower than {other}"),
+        Verdict::Slower => format!("{factor} times slower than {other}{doubt}"),
     }
 }
 
@@ -33,10 +34,10 @@ fn told(time: &Summary) -> String {
     }
 }
 
-/// Says where the first of two contenders is faster than the second, level with it, and slower: `faster in all 9 (1.20× to 2.10×)`.
+/// Says where the first of two contenders is faster than the second, level with it, and slower: `faster in all 9 cases (1.20× to 2.10×)`.
 ///
-/// Each case has a name, which stands after `at`. The cases of the largest part are counted, those of the others are named. `None` if there are no cases.
-fn cases(at: &str, cases: &[(String, Comparison)]) -> Option<String> {
+/// Each case has a name, which stands after `at`; `noun` names them all. The cases of the largest part are counted, those of the others are named. `None` if there are no cases.
+fn cases(at: &str, noun: &str, cases: &[(String, Comparison)]) -> Option<String> {
     let part = |verdict: Verdict| cases.iter().filter(|(_, case)| case.verdict == verdict).collect::<Vec<_>>();
     let largest = Verdict::ALL.map(|verdict| part(verdict).len()).into_iter().max().filter(|most| *most > 0)?;
     let mut parts = Vec::new();
@@ -47,8 +48,8 @@ fn cases(at: &str, cases: &[(String, Comparison)]) -> Option<String> {
         }
         let names: Vec<&str> = part.iter().map(|(name, _)| name.as_str()).collect();
         let which = match part.len() {
-            all if all == cases.len() && all > 1 => format!("{at} all {all}"),
-            count if count == largest && count > 3 => format!("{at} {count} of {}", cases.len()),
+            all if all == cases.len() && all > 1 => format!("{at} all {all} {noun}"),
+            count if count == largest && count > 3 => format!("{at} {count} of {} {noun}", cases.len()),
             _ => format!("{at} {}", listed(&names)),
         };
         let words = match verdict {
@@ -64,14 +65,16 @@ fn cases(at: &str, cases: &[(String, Comparison)]) -> Option<String> {
     Some(parts.join("; "))
 }
 
-/// The least and the largest of some factors, marked if one rests on an estimate.
+/// The least and the largest of some factors, marked if one rests on an estimate or on noisy runs.
 fn factors(part: &[&(String, Comparison)]) -> String {
     let is_estimate = part.iter().any(|(_, case)| case.is_estimate);
     let show = |factor: f64| if is_estimate { rough_times(factor) } else { times(factor) };
     let all = part.iter().map(|(_, case)| case.factor());
     let (low, high) = all.fold((f64::INFINITY, 0.0_f64), |(low, high), factor| (low.min(factor), high.max(factor)));
     let (low, high) = (show(low), show(high));
-    if low == high { low } else { format!("{low} to {}", high.trim_start_matches("≈ ")) }
+    let doubt = if part.iter().any(|(_, case)| case.is_noisy) { ", some in noisy runs" } else { "" };
+    let factors = if low == high { low } else { format!("{low} to {}", high.trim_start_matches("≈ ")) };
+    factors + doubt
 }
 
 pub(crate) fn speed(rows: &[speed::StoreSpeed]) -> Vec<String> {
@@ -84,7 +87,7 @@ pub(crate) fn speed(rows: &[speed::StoreSpeed]) -> Vec<String> {
     ];
     let sentence = |(what, one, other): (&str, Pick, Pick)| {
         let all: Vec<_> = rows.iter().map(|row| (row.name.to_string(), one(row).against(&other(row)))).collect();
-        Some(format!("{what}: {}.", cases("in", &all)?))
+        Some(format!("{what}: {}.", cases("in", "scenarios", &all)?))
     };
     pairs.into_iter().filter_map(sentence).collect()
 }
@@ -150,17 +153,16 @@ pub(crate) fn removal(rows: &[RemovalTime]) -> Vec<String> {
         .filter_map(|&way| {
             let (small, large) = (row(way, Order::Random, least)?, row(way, Order::Random, most)?);
             let slower = small.time.against(&large.time);
-            let exponent = slower.ratio.ln() / (most as f64 / least as f64).ln();
+            let exponent = |ratio: f64| format!("{:.1}", ratio.ln() / (most as f64 / least as f64).ln());
+            let [low, high] = [large.time.low / small.time.high, large.time.high / small.time.low].map(exponent);
+            let power = if low == high { low } else { format!("{low} to {high}") };
             Some(match slower.verdict {
                 Verdict::Level => format!("{way} takes as long within the noise"),
+                // The estimate was scaled by the square, so that a power would say nothing.
                 _ if slower.is_estimate => {
-                    // The estimate was scaled by the square, so that an exponent would say nothing.
-                    format!(
-                        "{way} is expected to take {}, by the square",
-                        rough_times(slower.ratio).replace("≈ ", "about ")
-                    )
+                    format!("{way} is expected to take {} as long", rough_times(slower.ratio).replace("≈ ", "about "))
                 }
-                _ => format!("{way} takes {} as long (n to the power of {exponent:.1})", times(slower.ratio)),
+                _ => format!("{way} takes {} as long (n to the power of {power})", times(slower.ratio)),
             })
         })
         .collect();
@@ -179,7 +181,7 @@ pub(crate) fn removal(rows: &[RemovalTime]) -> Vec<String> {
                 Some((format!("{order} {}", thousands(count as u64)), one.time.against(&other.time)))
             })
             .collect();
-        out.extend(cases("in", &all).map(|cases| format!("{what}: {cases}.")));
+        out.extend(cases("in", "cases", &all).map(|cases| format!("{what}: {cases}.")));
     }
 
     for (way, one, other) in [
@@ -201,7 +203,9 @@ pub(crate) fn removal(rows: &[RemovalTime]) -> Vec<String> {
                 Some((thousands(count as u64), one.time.against(&other.time)))
             })
             .collect();
-        out.extend(cases("at", &all).map(|cases| format!("{name} in {one} order against {other} order: {cases}.")));
+        out.extend(
+            cases("at", "counts", &all).map(|cases| format!("{name} in {one} order against {other} order: {cases}.")),
+        );
     }
 
     let unrun: Vec<String> = rows
@@ -212,7 +216,7 @@ pub(crate) fn removal(rows: &[RemovalTime]) -> Vec<String> {
     if !unrun.is_empty() {
         out.push(format!(
             "Estimated, not run (marked ≈): {}. They are scaled up from a smaller run by the square, and may be off by a factor of \
-             two. `phalanx measure --full` runs them.",
+             two. With --full they are run.",
             listed(&unrun)
         ));
     }

@@ -5,7 +5,7 @@ use crate::measuring::simulation::Simulation;
 use crate::measuring::stats::Summary;
 use crate::measuring::{footprint, placement as places, removal, speed};
 use crate::presenting::chart::{Axis, Frame, Point, Series, panel};
-use crate::presenting::figures::{bytes, percent, range, rough_span, span, thousands};
+use crate::presenting::figures::{bytes, percent, range, rough_span, span, thousands, tick_span};
 use crate::presenting::sheet::side_by_side;
 use crate::presenting::svg::{Anchor, LogScale, Mark, Svg, decades};
 use phalanx_store::memory::Layout;
@@ -32,7 +32,7 @@ fn rows(label: &str, left: f64, rows: &[Row<'_>]) -> String {
     let across = LogScale::new(scale, (left, right));
     for tick in powers(scale) {
         svg.line("grid", (across.at(tick), TOP), (across.at(tick), bottom));
-        svg.text("tick", (across.at(tick), bottom + 20.0), Anchor::Middle, &round_span(tick));
+        svg.text("tick", (across.at(tick), bottom + 20.0), Anchor::Middle, &tick_span(tick));
     }
     for (index, row) in rows.iter().enumerate() {
         let y = TOP + ROW * (index as f64 + 0.5);
@@ -40,9 +40,11 @@ fn rows(label: &str, left: f64, rows: &[Row<'_>]) -> String {
         svg.line("grid", (left, y), (right, y));
         for (who, (name, time)) in row.times.iter().enumerate() {
             let colour = COLOURS[who];
+            // Level contenders would hide each other.
+            let y = y + (who as f64 - (row.times.len() - 1) as f64 / 2.0) * 6.0;
             svg.line(&format!("stem {colour}"), (across.at(time.low), y), (across.at(time.high), y));
             let title = format!("{name}: {} (middle half {})", span(time.median), range(time.low, time.high));
-            svg.mark(&format!("mark {colour}"), Mark::ALL[who], (across.at(time.median), y), 5.5, &title);
+            svg.mark(&format!("mark {colour}"), Mark::ALL[who], (across.at(time.median), y), 5.0, &title);
         }
     }
     svg.finish()
@@ -77,7 +79,7 @@ pub(crate) fn placement(all: &[places::WorkTime]) -> String {
 pub(crate) fn removal(rows: &[removal::RemovalTime]) -> String {
     let mut svg = Svg::new(WIDTH, 360.0, "Time to remove every element, by order, way and count");
     let range = decades(rows.iter().map(|row| row.time.median));
-    let y = Axis { range, ticks: powers(range).map(|value| (value, round_span(value))).collect() };
+    let y = Axis { range, ticks: powers(range).map(|value| (value, tick_span(value))).collect() };
     let (first, last) = (COUNTS[0] as f64, COUNTS[COUNTS.len() - 1] as f64);
     let x = Axis {
         range: (first * 0.9, last * 1.1),
@@ -168,9 +170,4 @@ pub(crate) fn memory(rows: &[footprint::MemoryUse]) -> String {
 fn powers((low, high): (f64, f64)) -> impl Iterator<Item = f64> {
     let (from, to) = (low.log10().round() as i32, high.log10().round() as i32);
     (from..=to).map(|power| 10_f64.powi(power))
-}
-
-/// A power of ten as a span of time, without decimals.
-fn round_span(nanos: f64) -> String {
-    span(nanos).replace(".00", "").replace(".0 ", " ")
 }

@@ -33,7 +33,7 @@ impl Report {
             out.push("Built without optimisation: build with --release for times that mean something.".to_string());
         } else if self.quick {
             let marked = "A quick run: rows that would have taken too long are estimated, and marked with ≈.";
-            out.push(format!("{marked} `phalanx measure --full` runs them."));
+            out.push(format!("{marked} With --full they are run."));
         }
         if let Some(load) = self.conditions.load_before.filter(|load| *load > 0.3 * self.machine.threads as f64) {
             out.push(format!(
@@ -50,8 +50,8 @@ impl Report {
         all.sort_by(f64::total_cmp);
         let [middle, most] = [all.get(all.len() / 2)?, all.last()?].map(|share| percent(*share));
         Some(format!(
-            "Figures are medians. Two are level if the middle halves of their runs overlap, or if they differ by less than 5 %. In half \
-             of the {} rows the middle half spans at most {middle} of the median, in the noisiest {most}.",
+            "Figures are medians. Two are level if the middle halves of their runs overlap, if the quickest runs do not say the \
+             same, or if they differ by less than 5 %. Ratios are noisy if a middle half is wider than half of its median. In half of the {} rows the middle half spans at most {middle} of the median, in the noisiest {most}.",
             all.len()
         ))
     }

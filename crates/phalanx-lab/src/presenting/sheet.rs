@@ -37,12 +37,13 @@ impl Sheet {
     }
 }
 
-/// A comparison in a cell: a number, or `level`.
+/// A comparison in a cell: a number, with a word if it is doubtful, or `level`.
 fn ratio(comparison: Comparison) -> String {
-    match (comparison.verdict, comparison.is_estimate) {
-        (Verdict::Level, _) => "level".into(),
-        (_, true) => rough_times(comparison.ratio),
-        (_, false) => times(comparison.ratio),
+    match comparison.verdict {
+        Verdict::Level => "level".into(),
+        _ if comparison.is_estimate => rough_times(comparison.ratio),
+        _ if comparison.is_noisy => format!("{} (noisy)", times(comparison.ratio)),
+        _ => times(comparison.ratio),
     }
 }
 

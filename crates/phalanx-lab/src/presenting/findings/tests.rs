@@ -18,13 +18,13 @@ fn speed_row(name: &'static str, nanos: [f64; 4]) -> speed::StoreSpeed {
 #[test]
 fn speed_sentences_follow_the_figures() {
     let text = speed(&[speed_row("iteration", [1.0, 1.0, 3.0, 2.0]), speed_row("access", [1.0, 1.5, 2.0, 0.5])]);
-    assert!(text[0].contains("SipHash: faster in all 2 (2.00× to 3.00×)."), "{}", text[0]);
+    assert!(text[0].contains("SipHash: faster in all 2 scenarios (2.00× to 3.00×)."), "{}", text[0]);
     assert!(
         text[1].ends_with("foldhash, a fast hasher: faster in iteration (2.00×); slower in access (2.00×)."),
         "{}",
         text[1]
     );
-    assert!(text[2].ends_with("with SipHash: faster in all 2 (1.50× to 4.00×)."), "{}", text[2]);
+    assert!(text[2].ends_with("with SipHash: faster in all 2 scenarios (1.50× to 4.00×)."), "{}", text[2]);
     assert!(text[3].ends_with("packed store: level in iteration; slower in access (1.50×)."), "{}", text[3]);
     assert_eq!(text.len(), 4);
     assert!(speed(&[]).is_empty());
@@ -65,13 +65,13 @@ fn removal_sentences_follow_the_figures() {
     assert!(sentence(&text, "For 25 times").contains("shift takes 625× as long (n to the power of 2.0)"), "{text:#?}");
     let deferred = sentence(&text, "Deferred removal, which keeps the order, against swapping");
     assert!(deferred.contains("faster in random 10,000, random 100,000 and random 250,000 (2.00×)"), "{deferred}");
-    assert!(deferred.ends_with("slower in 6 of 9 (2.00×)."), "{deferred}");
+    assert!(deferred.ends_with("slower in 6 of 9 cases (2.00×)."), "{deferred}");
     // A shorter tail makes shifting from the end as quick as anything: the claim about shifting is not made for it.
     let shifting = sentence(&text, "Deferred removal against shifting");
-    assert!(shifting.contains("faster in all 9"), "{shifting}");
+    assert!(shifting.contains("faster in all 9 cases"), "{shifting}");
     assert_eq!(
         sentence(&text, "Swapping in reverse order against linear"),
-        "Swapping in reverse order against linear order: faster at all 3 (2.00×)."
+        "Swapping in reverse order against linear order: faster at all 3 counts (2.00×)."
     );
     assert!(!text.iter().any(|sentence| sentence.contains("stimated")), "{text:#?}");
 }
@@ -90,7 +90,7 @@ fn claims_fail_where_the_figures_say_so() {
     );
     assert_eq!(
         sentence(&text, "Swapping in linear order"),
-        "Swapping in linear order against random order: slower at all 3 (2.00×)."
+        "Swapping in linear order against random order: slower at all 3 counts (2.00×)."
     );
 }
 
@@ -99,15 +99,19 @@ fn differences_within_the_noise_are_level() {
     let median = |way: Way, count: usize| if way == Way::Deferred { 0.68 } else { 1.0 } * count as f64;
     let text = removal(&removal_rows(|way, _, count| noisy(median(way, count), 0.9)));
     assert!(sentence(&text, "Emptying").ends_with("swapping is level with shifting."), "{text:#?}");
-    assert!(sentence(&text, "Deferred removal, which").ends_with("does not: level in all 9."), "{text:#?}");
-    assert!(sentence(&text, "Swapping in reverse").ends_with("level at all 3."), "{text:#?}");
+    assert!(sentence(&text, "Deferred removal, which").ends_with("does not: level in all 9 cases."), "{text:#?}");
+    assert!(sentence(&text, "Swapping in reverse").ends_with("level at all 3 counts."), "{text:#?}");
     // The same medians, in runs that agree.
     let text = removal(&removal_rows(|way, _, count| noisy(median(way, count), 0.01)));
-    assert!(sentence(&text, "Deferred removal, which").ends_with("faster in all 9 (1.47×)."), "{text:#?}");
+    assert!(sentence(&text, "Deferred removal, which").ends_with("faster in all 9 cases (1.47×)."), "{text:#?}");
+    // Runs that lie far apart, but not as far as the medians, are apart by a doubtful factor.
+    let text = removal(&removal_rows(|way, _, _| noisy(if way == Way::Deferred { 1.0 } else { 9.0 }, 0.8)));
+    let doubtful = "faster in all 9 cases (9.00×, some in noisy runs).";
+    assert!(sentence(&text, "Deferred removal, which").ends_with(doubtful), "{text:#?}");
     // One interrupted run changes no claim.
     let disturbed = |nanos: f64| Summary::of(&[nanos, nanos, nanos, nanos, nanos * 1000.0]).unwrap();
     let text = removal(&removal_rows(|way, _, count| disturbed(median(way, count))));
-    assert!(sentence(&text, "Deferred removal, which").ends_with("faster in all 9 (1.47×)."), "{text:#?}");
+    assert!(sentence(&text, "Deferred removal, which").ends_with("faster in all 9 cases (1.47×)."), "{text:#?}");
 }
 
 #[test]
@@ -122,10 +126,7 @@ fn what_rests_on_an_estimate_says_so() {
         sentence(&text, "Emptying").ends_with("swapping is an estimated 250,000 times as fast as shifting."),
         "{text:#?}"
     );
-    assert!(
-        sentence(&text, "For 25 times").contains("shift is expected to take about 630×, by the square"),
-        "{text:#?}"
-    );
+    assert!(sentence(&text, "For 25 times").contains("shift is expected to take about 630× as long"), "{text:#?}");
     assert!(sentence(&text, "Deferred removal against shifting").contains("(≈ 10,000× to 250,000×)"), "{text:#?}");
     let unrun = sentence(&text, "Estimated, not run (marked ≈): ");
     assert!(unrun.contains("shift reverse 250,000, shift linear 250,000 and shift random 250,000."), "{unrun}");
