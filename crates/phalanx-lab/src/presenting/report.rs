@@ -51,7 +51,8 @@ impl Report {
         let [middle, most] = [all.get(all.len() / 2)?, all.last()?].map(|share| percent(*share));
         Some(format!(
             "Figures are medians. Two are level if the middle halves of their runs overlap, if the quickest runs do not say the \
-             same, or if they differ by less than 5 %. Ratios are noisy if a middle half is wider than half of its median. In half of the {} rows the middle half spans at most {middle} of the median, in the noisiest {most}.",
+             same, or if they differ by less than 5 %. Ratios are noisy if a middle half is wider than half of its median. In half \
+             of the {} rows the middle half spans at most {middle} of the median, in the noisiest {most}.",
             all.len()
         ))
     }
