@@ -27,16 +27,17 @@ pub(crate) fn compared(comparison: Comparison, other: &str) -> String {
 
 /// A median in a sentence, marked if it is an estimate.
 fn told(time: &Summary) -> String {
-    if time.is_estimate() {
-        format!("an estimated {}", rough_span(time.median).replace("≈ ", ""))
-    } else {
-        span(time.median)
+    match time.is_estimate() {
+        true => format!("an estimated {}", rough_span(time.median).replace("≈ ", "")),
+        false => span(time.median),
     }
 }
 
-/// Says where the first of two contenders is faster than the second, level with it, and slower: `faster in all 9 cases (1.20× to 2.10×)`.
+/// Says where the first of two contenders is faster than the second, level with it, and slower, as in
+/// `faster in all 9 cases (1.20× to 2.10×)`.
 ///
-/// Each case has a name, which stands after `at`; `noun` names them all. The cases of the largest part are counted, those of the others are named. `None` if there are no cases.
+/// Each case has a name, which stands after `at`; `noun` names them all. The cases of the largest part are counted, those of the
+/// others are named. `None` if there are no cases.
 fn cases(at: &str, noun: &str, cases: &[(String, Comparison)]) -> Option<String> {
     let part = |verdict: Verdict| cases.iter().filter(|(_, case)| case.verdict == verdict).collect::<Vec<_>>();
     let largest = Verdict::ALL.map(|verdict| part(verdict).len()).into_iter().max().filter(|most| *most > 0)?;

@@ -172,6 +172,56 @@ fn places_are_told_by_what_they_are_quickest_at() {
     assert!(sheet.rows.iter().all(|row| row[5].text == "level" && row[2].is_best), "{sheet:?}");
 }
 
+fn memory_row(utilisation: f64, measured: [u64; 4], model: [u64; 4]) -> footprint::MemoryUse {
+    let footprint = |layout: Layout| footprint::Footprint {
+        layout,
+        model: model[layout as usize],
+        measured: measured[layout as usize],
+        values: 1,
+    };
+    footprint::MemoryUse { size: 8, entities: 100, utilisation, layouts: Layout::ALL.map(footprint) }
+}
+
+#[test]
+fn memory_sentences_follow_the_bytes() {
+    // Packed, slot, sparse, linear.
+    let rows =
+        [memory_row(0.1, [40, 30, 50, 90], [40, 30, 50, 90]), memory_row(0.9, [95, 92, 99, 90], [95, 92, 99, 90])];
+    let text = memory(&rows);
+    assert_eq!(
+        text[0],
+        "At 8 bytes a value, the cheapest keyed by entities is SparseSet up to 10 %, then LinearStore."
+    );
+    assert_eq!(text[1], "At 8 bytes a value, the cheapest of all four is SlotStore up to 10 %, then LinearStore.");
+    assert_eq!(text[2], "Every container holds exactly the bytes that the model says.");
+    // Other bytes, other sentences.
+    let rows = [memory_row(0.1, [20, 30, 50, 50], [20, 30, 40, 50])];
+    let text = memory(&rows);
+    assert_eq!(text[0], "At 8 bytes a value, the cheapest keyed by entities is SparseSet at every utilisation.");
+    assert_eq!(text[1], "At 8 bytes a value, the cheapest of all four is PackedStore at every utilisation.");
+    assert!(
+        text[2].contains("to within 25 %; the widest miss is SparseSet at 8 bytes and 10 % utilisation"),
+        "{}",
+        text[2]
+    );
+    let sheet = crate::presenting::sheet::memory(&[memory_row(0.5, [9, 7, 7, 8], [9, 7, 7, 8])]);
+    assert_eq!((&*sheet.rows[0][7].text, &*sheet.rows[0][8].text), ("slot and sparse", "nothing"));
+    assert_eq!(sheet.rows[0].iter().filter(|cell| cell.is_best).count(), 2);
+}
+
+#[test]
+fn estimates_are_hollow_in_the_picture() {
+    let mut rows = removal_rows(|_, _, count| steady(count as f64));
+    let plain = crate::presenting::plots::removal(&rows);
+    assert!(!plain.contains("hollow") && !plain.contains("faint") && !plain.contains("estimated"), "{plain}");
+    let last = rows.last_mut().expect("27 rows");
+    (last.time, last.estimated_from) = (Summary::estimate(last.time.median), Some(10_000));
+    let marked = crate::presenting::plots::removal(&rows);
+    assert_eq!(marked.matches("class=\"hollow").count(), 1, "{marked}");
+    assert_eq!(marked.matches("class=\"line faint").count(), 1, "{marked}");
+    assert_eq!(marked.matches(", estimated</title>").count(), 1, "{marked}");
+}
+
 #[test]
 fn winners_are_told_as_runs() {
     let (s, l) = (Layout::Sparse, Layout::Linear);
