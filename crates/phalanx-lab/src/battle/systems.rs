@@ -11,6 +11,9 @@ use phalanx::{Bundle, Entity, Query, With, Without};
 pub(super) const SEA: f32 = 2000.0;
 const RELOAD: u32 = 240;
 const FLIGHT: u32 = 90;
+const DAMAGE: u32 = 18;
+/// Frames between two convoys of a side.
+const CONVOY_PERIOD: u64 = 600;
 const TOP_SPEED: f32 = 1.5;
 /// The number of lines that a log keeps.
 const LOG_LINES: usize = 8;
@@ -99,7 +102,7 @@ pub(super) fn fire(
         let (Ok(from), Ok(to)) = (positions.get(ship), positions.get(target)) else { continue };
         let flight = FLIGHT as f32;
         let velocity = Velocity { x: (to.x - from.x) / flight, y: (to.y - from.y) / flight };
-        let shell = Shell { target, fuse: FLIGHT, damage: 12 };
+        let shell = Shell { target, fuse: FLIGHT, damage: DAMAGE };
         commands.spawn_later((shell, Position { x: from.x, y: from.y }, velocity));
         (state.reload, state.fired) = (RELOAD, state.fired.saturating_add(1));
         score.shells += 1;
@@ -156,19 +159,24 @@ pub(super) fn sink(ships: Query<(Entity, &Hull, &Flag)>, mut score: ResMut<Score
     }
 }
 
-/// Each side that has lost ships gets some of them back.
+/// Each side gets the ships back that it has lost, now and then and one side after another.
 pub(super) fn reinforce(
     fleets: Query<(Entity, &Flag), With<Log>>,
     ships: Query<&Flag, With<Hull>>,
     strength: Res<Strength>,
+    clock: Res<Clock>,
     mut dice: ResMut<Dice>,
     mut commands: Commands,
 ) {
+    let is_due = |side: Side| clock.frame % CONVOY_PERIOD == side as u64 * CONVOY_PERIOD / 3;
+    if !Side::ALL.into_iter().any(is_due) {
+        return;
+    }
     let mut at_sea = [0_u32; 3];
     ships.iter().for_each(|flag| at_sea[flag.side as usize] += 1);
-    for (fleet, flag) in &fleets {
+    for (fleet, flag) in fleets.iter().filter(|(_, flag)| is_due(flag.side)) {
         let missing = strength.0[flag.side as usize].saturating_sub(at_sea[flag.side as usize]);
-        for _ in 0..missing.div_ceil(16) {
+        for _ in 0..missing {
             let ship = commands.spawn_related::<ChildOf, _>(fleet, ship(flag.side, &mut dice));
             commands.spawn_related::<ChildOf, _>(ship, gun(&mut dice));
         }

@@ -39,8 +39,20 @@ fn sizes_are_about_what_was_asked_for() {
         assert!(battle.world.len().abs_diff(entities) <= 3, "{entities}: {}", battle.world.len());
         assert_eq!(Side::ALL.map(|side| afloat(&battle.world, side) > 0), [true; 3]);
     }
-    // Lost ships are replaced.
-    assert!(battle(300, 2000).world.len() >= 250);
+}
+
+#[test]
+fn fleets_shrink_and_are_reinforced() {
+    let mut battle = battle(600, 0);
+    let full = afloat(&battle.world, Side::Red);
+    let mut at_sea = Vec::new();
+    for _ in 0..3000 {
+        battle.step().expect("systems that do not fail");
+        at_sea.push(afloat(&battle.world, Side::Red));
+    }
+    let (least, most) = (at_sea.iter().min().copied(), at_sea.iter().skip(1200).max().copied());
+    assert!(least.is_some_and(|least| least * 10 < full * 9 && least > 0), "{least:?} of {full}");
+    assert_eq!(most, Some(full));
 }
 
 #[test]
