@@ -1,23 +1,29 @@
 //! The command line.
 
+use crate::battle;
 use crate::measuring::cost::Access;
 use clap::{Args, Parser, Subcommand};
 use std::path::PathBuf;
 
-/// Measures the layouts of Phalanx on this machine, and advises which to pick.
+/// Runs a small world with the inspector, measures the layouts of Phalanx on this machine, and advises which to pick.
+///
+/// Without a command, it runs a battle at sea and prints the address of the inspector. Ctrl-C stops it. If standard output is not a
+/// terminal, it stops after 120 frames.
 #[derive(Debug, Parser)]
 #[command(name = "phalanx", version, args_conflicts_with_subcommands = true)]
 pub(crate) struct Cli {
     #[command(subcommand)]
     pub(crate) command: Option<Command>,
     #[command(flatten)]
-    pub(crate) demo: DemoArgs,
+    pub(crate) run: RunArgs,
 }
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Measure speed, removal and memory here, print tables and write a report (the default command)
-    Demo(DemoArgs),
+    /// Measure speed, removal and memory here, print tables and write a report
+    ///
+    /// It takes up to ten seconds, and estimates rows that would take longer. Estimates are marked.
+    Measure(MeasureArgs),
     /// Say which layout suits values of a size, at a utilisation, under an access pattern
     Advise(AdviseArgs),
     /// Parse programs of the language Ori, and show their trees or figures
@@ -31,16 +37,41 @@ pub(crate) enum Command {
 }
 
 #[derive(Clone, Debug, Args)]
-pub(crate) struct DemoArgs {
+pub(crate) struct RunArgs {
+    /// About how many entities there are
+    #[arg(long, value_name = "N", value_parser = battle_size, default_value = "5000")]
+    pub(crate) entities: u64,
+    /// Stop after this many frames
+    #[arg(long, value_name = "N", value_parser = frames)]
+    pub(crate) frames: Option<u64>,
+    /// The most frames in a second; 0 for no pause between frames
+    #[arg(long, value_name = "N", default_value = "60", value_parser = clap::value_parser!(u32).range(0..=1000))]
+    pub(crate) fps: u32,
+    /// The last frames that the inspector can look at and return to; 0 for none [default: 600, fewer in large worlds]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(0..=1_000_000))]
+    pub(crate) timeline: Option<u64>,
+    /// Where the inspector listens, such as 127.0.0.1:0 for any free port [default: 127.0.0.1:7171 or one of the next nine]
+    #[arg(long, value_name = "ADDRESS")]
+    pub(crate) address: Option<String>,
+    /// Do not start the inspector
+    #[arg(long, conflicts_with_all = ["address", "timeline"])]
+    pub(crate) no_inspector: bool,
+    /// Print the summary at the end as JSON, and nothing else, on standard output
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Clone, Debug, Args)]
+pub(crate) struct MeasureArgs {
     /// Print JSON, and nothing else, on standard output
     #[arg(long)]
     pub(crate) json: bool,
     /// Where to write the HTML report
     #[arg(long, value_name = "PATH", default_value = "phalanx-report.html")]
     pub(crate) out: PathBuf,
-    /// Be done in ten seconds, with more noise
+    /// Measure every row, and longer: takes some minutes
     #[arg(long)]
-    pub(crate) quick: bool,
+    pub(crate) full: bool,
     /// Save the world of structs as it is at the end
     #[arg(long, value_name = "FILE")]
     pub(crate) save: Option<PathBuf>,
@@ -120,6 +151,14 @@ pub(crate) const MOST_SIZE: u64 = 1 << 20;
 /// The most entities that can be asked about.
 pub(crate) const MOST_ENTITIES: u64 = 1_000_000_000;
 
+fn battle_size(text: &str) -> Result<u64, String> {
+    whole(text, battle::FEWEST_ENTITIES, battle::MOST_ENTITIES, "a number of entities", "5_000")
+}
+
+fn frames(text: &str) -> Result<u64, String> {
+    whole(text, 1, u64::MAX, "a number of frames", "600")
+}
+
 fn size(text: &str) -> Result<u64, String> {
     whole(text, 0, MOST_SIZE, "a size in bytes", "24")
 }
@@ -174,10 +213,11 @@ mod tests {
     }
 
     #[test]
-    fn the_demo_needs_no_command() {
-        let cli = Cli::try_parse_from(["phalanx", "--quick"]).unwrap();
-        assert!(cli.command.is_none() && cli.demo.quick && !cli.demo.json);
+    fn running_needs_no_command() {
+        let cli = Cli::try_parse_from(["phalanx", "--frames", "10", "--entities", "1_000"]).unwrap();
+        assert!(cli.command.is_none() && cli.run.frames == Some(10) && cli.run.entities == 1000 && !cli.run.json);
         assert!(Cli::try_parse_from(["phalanx", "advise", "--size", "8"]).is_err());
         assert!(Cli::try_parse_from(["phalanx", "advise", "--table"]).is_ok());
+        assert!(Cli::try_parse_from(["phalanx", "--frames", "10", "measure"]).is_err());
     }
 }

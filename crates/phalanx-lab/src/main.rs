@@ -1,26 +1,27 @@
-//! The program `phalanx`: measures the containers and layouts of Phalanx on this machine and advises which to pick.
+//! The program `phalanx`: runs a small world with the inspector, measures the containers and layouts of Phalanx on this machine, and
+//! advises which to pick.
 //!
-//! It is not a benchmark suite: it takes a minute and says which container suits which work here. It marks figures that were
-//! estimated, and derives its sentences from the figures.
+//! The measurements are not a benchmark suite: they take some seconds and say which container suits which work here. They mark
+//! figures that were estimated, and derive their sentences from the figures.
 //!
-//! `commands` has a file for each command, `measuring` the measurements, `presenting` the reports.
+//! `battle` is the world that runs, `commands` has a file for each command, `measuring` the measurements, `presenting` the reports.
 
 mod args;
+mod battle;
 mod commands;
 mod measuring;
 mod presenting;
 
-use args::{Cli, Command, DemoArgs};
+use args::{Cli, Command};
 use clap::Parser;
-use commands::{advice, demo, parse, snapshot};
-use presenting::{page, text};
+use commands::{advice, measure, parse, run, snapshot};
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
     let cli = Cli::parse();
     let done = match cli.command {
-        Some(Command::Demo(args)) => show(&args),
-        None => show(&cli.demo),
+        None => run::run(&cli.run),
+        Some(Command::Measure(args)) => measure::run(&args),
         Some(Command::Advise(args)) => advice::run(&args),
         Some(Command::Parse(args)) => parse::run(&args),
         Some(Command::Snapshot(command)) => match snapshot::run(&command) {
@@ -45,32 +46,9 @@ struct Failure {
     code: u8,
 }
 
-fn show(args: &DemoArgs) -> Result<(), Failure> {
-    let cannot = |error: std::io::Error| Failure {
-        sentence: format!("the report cannot be written to {}: {error}", args.out.display()),
-        code: 1,
-    };
-    let start = args.load.as_deref().map(snapshot::start).transpose()?;
-    // Before a minute of measuring, not after it.
-    let file = std::fs::File::options().append(true).create(true).open(&args.out).map_err(cannot)?;
-    drop(file);
-    let (report, world) = demo::run(args.quick, start);
-    std::fs::write(&args.out, page::page(&report)).map_err(cannot)?;
-    if let Some(path) = &args.save {
-        snapshot::save(&world, path)?;
-    }
-    if args.json {
-        let json = serde_json::to_string_pretty(&report);
-        print(&json.map_err(|error| Failure {
-            sentence: format!("the report cannot be written as JSON: {error}"),
-            code: 1,
-        })?)?;
-        eprintln!("report written to {}", args.out.display());
-    } else {
-        let (text, took) = (text::report(&report), text::took(&report));
-        print(&format!("{text}\nReport written to {} ({took}).", args.out.display()))?;
-    }
-    Ok(())
+/// Returns a failure that is not one of the arguments.
+fn failure(sentence: String) -> Failure {
+    Failure { sentence, code: 1 }
 }
 
 /// Prints a line. A closed pipe is not an error.
@@ -83,7 +61,7 @@ fn print(text: &str) -> Result<(), Failure> {
 }
 
 fn unwritable(error: &std::io::Error) -> Failure {
-    Failure { sentence: format!("standard output cannot be written to: {error}"), code: 1 }
+    failure(format!("standard output cannot be written to: {error}"))
 }
 
 /// Counts what the tests of memory allocate.

@@ -38,8 +38,21 @@ fn wrong_arguments_say_what_was_expected() {
         (phalanx(&["advise", "--demo", "--size", "8"]), "cannot be used with"),
         (phalanx(&["advise", "--demo", "--access", "random"]), "cannot be used with"),
         (phalanx(&["advise", "--demo", "now"]), "unexpected argument"),
-        (phalanx(&["measure"]), "unrecognized subcommand"),
-        (phalanx(&["demo", "--fast"]), "unexpected argument"),
+        (phalanx(&["demo"]), "unrecognized subcommand"),
+        (phalanx(&["measure", "--fast"]), "unexpected argument"),
+        (phalanx(&["--frames", "0"]), "a number of frames from 1"),
+        (phalanx(&["--frames", "some"]), "a number of frames from 1"),
+        (phalanx(&["--frames"]), "a value is required"),
+        (phalanx(&["--entities", "8"]), "a number of entities from 9 to 10000000"),
+        (phalanx(&["--entities", "1e9"]), "a number of entities from 9 to 10000000"),
+        (phalanx(&["--fps", "-1"]), "unexpected argument"),
+        (phalanx(&["--fps", "1001"]), "0..=1000"),
+        (phalanx(&["--timeline", "much"]), "invalid digit"),
+        (phalanx(&["--no-inspector", "--address", "127.0.0.1:0"]), "cannot be used with"),
+        (phalanx(&["--frames", "1", "measure"]), "cannot be used with"),
+        (phalanx(&["--full"]), "unexpected argument"),
+        (phalanx(&["--frames", "1", "--address", "0.0.0.0:0"]), "can be reached by other machines"),
+        (phalanx(&["--frames", "1", "--address", "here"]), "the inspector cannot listen at here: "),
         (
             phalanx(&["advise", "--size", "8", "--entities", "9", "--utilisation", "1", "--access", "sideways"]),
             "iterate, random, mixed",
@@ -56,9 +69,107 @@ fn wrong_arguments_say_what_was_expected() {
 }
 
 #[test]
+fn a_world_runs_for_a_number_of_frames() {
+    let output = phalanx(&["--frames", "40", "--fps", "0", "--entities", "300", "--address", "127.0.0.1:0"]);
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    // The address at once, and a summary at the start and at the end.
+    assert!(stderr(&output).contains("http://127.0.0.1:") && stderr(&output).contains("/#key="), "{}", stderr(&output));
+    let text = stdout(&output);
+    assert!(text.starts_with("Phalanx ") && text.matches("  frame     ").count() == 2, "{text}");
+    assert!(text.contains("Done after 40 frames in "), "{text}");
+    for word in ["a battle at sea: 49 red, 49 blue and 50 green ships", "systems ", "entities ", "frame ", "memory "] {
+        assert!(text.contains(word), "{word} is missing:\n{text}");
+    }
+    // No frames are left out if there are few.
+    let few = phalanx(&["--frames", "3", "--no-inspector"]);
+    assert!(few.status.success() && few.stderr.is_empty() && stdout(&few).contains("Done after 3 frames"));
+}
+
+#[test]
+fn without_a_terminal_it_ends_by_itself() {
+    let output = phalanx(&["--json", "--fps", "0", "--entities", "300", "--no-inspector"]);
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    let json: serde_json::Value = serde_json::from_slice(&output.stdout).expect("nothing but JSON on standard output");
+    assert_eq!((json["frames"].as_u64(), json["systems"].as_u64()), (Some(120), Some(12)));
+    assert!(json["entities"].as_u64().is_some_and(|count| count >= 300), "{json}");
+    assert!(json["median_frame"].as_u64() <= json["slow_frame"].as_u64() && json["median_frame"].is_u64(), "{json}");
+    assert!(json["world_bytes"].as_u64().is_some_and(|bytes| bytes > 10_000), "{json}");
+}
+
+#[test]
+#[cfg(unix)]
+fn signals_stop_it_cleanly() {
+    use std::io::{BufRead, BufReader, Read};
+    use std::process::Stdio;
+    let folder = scratch("runtime");
+    let _ = std::fs::remove_dir_all(&folder);
+    std::fs::create_dir_all(&folder).expect("a folder");
+    for signal in ["-INT", "-TERM"] {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_phalanx"));
+        command.args(["--frames", "100000000", "--entities", "100", "--address", "127.0.0.1:0"]);
+        command.env("XDG_RUNTIME_DIR", &folder).stdout(Stdio::piped()).stderr(Stdio::null());
+        let mut child = command.spawn().expect("the program starts");
+        let mut out = BufReader::new(child.stdout.take().expect("it has an output"));
+        let mut text = String::new();
+        // It runs once the summary is there.
+        while !text.contains("memory ") {
+            assert!(out.read_line(&mut text).expect("text") > 0, "it ended: {text}");
+        }
+        let files = || std::fs::read_dir(folder.join("phalanx")).expect("it was made").count();
+        assert_eq!(files(), 1, "other programs find it");
+        let sent = Command::new("kill").args([signal, &child.id().to_string()]).status().expect("a shell tool");
+        assert!(sent.success());
+        out.read_to_string(&mut text).expect("text");
+        assert_eq!(child.wait().expect("it ends").code(), Some(0), "{text}");
+        assert!(text.contains("Stopped after "), "{text}");
+        assert_eq!(files(), 0, "nothing is left behind");
+    }
+}
+
+#[test]
+fn without_a_port_it_says_so() {
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").expect("a free port");
+    let mut held = vec![taken.local_addr().expect("an address").port()];
+    // The program tries the next nine, too.
+    let others: Vec<_> = (1..=9)
+        .filter_map(|step| std::net::TcpListener::bind(("127.0.0.1", held[0].checked_add(step)?)).ok())
+        .collect();
+    held.extend(others.iter().filter_map(|listener| Some(listener.local_addr().ok()?.port())));
+    let address = format!("127.0.0.1:{}", held[0]);
+    let output = phalanx(&["--frames", "2", "--entities", "100", "--address", &address]);
+    // Other programs may hold ports, but they may also end meanwhile.
+    if output.status.code() == Some(1) {
+        let message = stderr(&output);
+        assert!(
+            message.starts_with(&format!("error: the inspector cannot listen at {address} and the next nine ports: "))
+        );
+        assert!(message.lines().count() == 1 && output.stdout.is_empty(), "{message}");
+    } else {
+        assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+        assert!(held.len() < 10, "all ports were held, and it found one: {}", stderr(&output));
+    }
+}
+
+#[test]
+#[cfg(unix)]
+fn a_runtime_folder_that_cannot_be_written_is_a_note() {
+    let file = scratch("not-a-folder");
+    std::fs::write(&file, "").expect("a file");
+    let mut command = Command::new(env!("CARGO_BIN_EXE_phalanx"));
+    command.args(["--frames", "2", "--entities", "100", "--address", "127.0.0.1:0"]).env("XDG_RUNTIME_DIR", &file);
+    let output = command.output().expect("the program starts");
+    assert_eq!(output.status.code(), Some(0));
+    assert!(
+        stderr(&output).contains("note: ") && stderr(&output).contains("cannot be written to"),
+        "{}",
+        stderr(&output)
+    );
+}
+
+#[test]
 fn a_path_that_cannot_be_written_is_one_sentence() {
     let path = scratch("no/such/folder/report.html");
-    let output = phalanx(&["demo", "--quick", "--out", path.to_str().expect("text")]);
+    let output = phalanx(&["measure", "--out", path.to_str().expect("text")]);
     assert_eq!(output.status.code(), Some(1));
     let message = stderr(&output);
     assert!(message.starts_with("error: the report cannot be written to ") && message.contains("report.html"));
@@ -99,12 +210,17 @@ fn measured_advice_says_where_it_is_wrong() {
 #[test]
 fn the_table_marks_every_cell() {
     let text = stdout(&phalanx(&["advise", "--table"]));
-    let rows = text.lines().filter(|line| line.trim_start().starts_with(|c: char| c.is_ascii_digit()));
-    let marks = rows.flat_map(str::split_whitespace).filter(|word| *word == "s" || *word == "L").count();
-    assert_eq!(marks, 160, "{text}");
+    for kind in [" textbook ", " real "] {
+        let rows = text.lines().filter(|line| line.contains(kind) && !line.contains("·"));
+        let marks = rows.flat_map(str::split_whitespace).filter(|word| *word == "s" || *word == "L").count();
+        assert_eq!(marks, 160, "{text}");
+    }
+    assert!(text.contains("By the textbook, ") && text.contains("By the real containers, "), "{text}");
     let json: serde_json::Value =
         serde_json::from_slice(&phalanx(&["advise", "--table", "--json"]).stdout).expect("JSON");
-    assert_eq!(json[2]["linear"], 24125);
+    assert_eq!(json[2]["cells"][0]["textbook"]["linear"], 24125);
+    let real = |at: usize, side: &str| json[2]["cells"][at]["real"][side].as_u64().expect("bytes");
+    assert!(real(9, "sparse") > 24_000 && real(0, "linear") > 24_000 && real(0, "sparse") < real(9, "sparse"));
 }
 
 #[test]
@@ -128,9 +244,9 @@ fn a_small_world_reports_what_is_in_the_wrong_place() {
 }
 
 #[test]
-fn the_demo_reports_everywhere() {
+fn measurements_are_reported_everywhere() {
     let path = scratch("report.html");
-    let output = phalanx(&["demo", "--quick", "--json", "--out", path.to_str().expect("text")]);
+    let output = phalanx(&["measure", "--json", "--out", path.to_str().expect("text")]);
     assert!(output.status.success(), "{}", stderr(&output));
     let json: serde_json::Value = serde_json::from_slice(&output.stdout).expect("nothing but JSON on standard output");
     assert_eq!(json["speed"]["rows"].as_array().map(Vec::len), Some(5));
@@ -141,6 +257,20 @@ fn the_demo_reports_everywhere() {
     assert_eq!(json["world"]["memory"].as_array().map(Vec::len), Some(2));
     assert_eq!(json["placement"]["rows"].as_array().map(Vec::len), Some(8));
     assert!(stderr(&output).contains("report.html"));
+    assert_eq!(json["quick"], true);
+    let conditions = &json["conditions"];
+    assert!(conditions["date"].as_str().is_some_and(|date| date.starts_with("20") && date.ends_with(" UTC")));
+    assert!(
+        conditions["compiler"].as_str().is_some_and(|it| it.starts_with("rustc 1.")) || cfg!(not(target_os = "linux"))
+    );
+    assert!(conditions["load_before"].is_number() || cfg!(not(target_os = "linux")));
+    // An estimate says what it comes from, and is marked on the page.
+    let rows = json["removal"]["rows"].as_array().expect("rows");
+    let estimates = rows.iter().filter(|row| row["estimated_from"].is_u64()).count();
+    assert!(rows.iter().all(|row| (row["time"]["runs"] == 0) == row["estimated_from"].is_u64()));
+    for hasher in ["siphash", "foldhash"] {
+        assert!(json["speed"]["rows"][0][hasher]["median"].as_f64().is_some_and(|nanos| nanos > 0.0));
+    }
 
     let page = std::fs::read_to_string(&path).expect("the report is there");
     assert_self_contained(&page);
@@ -148,10 +278,17 @@ fn the_demo_reports_everywhere() {
     for section in ["speed", "removal", "memory", "world", "placement"] {
         for finding in json[section]["findings"].as_array().expect("sentences") {
             let sentence = finding.as_str().expect("text");
-            assert!(page.contains(sentence), "the page lacks: {sentence}");
+            assert!(page.contains(&sentence.replace('\'', "&#39;")), "the page lacks: {sentence}");
         }
     }
     assert_eq!(page.matches("<tr>").count(), 5 + 27 + 18 + 10 + 8 + 5);
+    assert_eq!(page.matches(">estimate from ").count(), estimates);
+    for word in ["SipHash", "foldhash", "UTC; rustc", "load ", "commit "] {
+        assert!(page.contains(word) || cfg!(not(target_os = "linux")), "the page lacks {word}");
+    }
+    for word in ["the source", "reference"] {
+        assert!(!page.contains(word), "the page has {word}");
+    }
 }
 
 /// Nothing in the page makes a browser load anything.
@@ -298,7 +435,7 @@ fn a_world_that_is_not_there_leaves_no_report() {
     let path = |name: &str| scratch(name).to_str().expect("text").to_string();
     let (missing, report) = (path("no-such-world.phalanx"), path("never.html"));
     let _ = std::fs::remove_file(&report);
-    let output = phalanx(&["demo", "--quick", "--out", &report, "--load", &missing]);
+    let output = phalanx(&["measure", "--out", &report, "--load", &missing]);
     assert_eq!(output.status.code(), Some(1));
     let sentence = stderr(&output);
     assert!(sentence.starts_with(&format!("error: {missing} cannot be opened: ")), "{sentence}");
@@ -311,8 +448,8 @@ fn a_world_that_is_not_there_leaves_no_report() {
 fn worlds_are_saved_looked_into_compared_and_loaded() {
     let path = |name: &str| scratch(name).to_str().expect("text").to_string();
     let (world, again, report) = (path("world.phalanx"), path("again.phalanx"), path("saved.html"));
-    let demo = |more: &[&str]| phalanx(&[&["demo", "--quick", "--json", "--out", &*report], more].concat());
-    let output = demo(&["--save", &world]);
+    let measure = |more: &[&str]| phalanx(&[&["measure", "--json", "--out", &*report], more].concat());
+    let output = measure(&["--save", &world]);
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
     assert!(stderr(&output).contains("entities saved to "), "{}", stderr(&output));
     let output = phalanx(&["snapshot", "info", &world]);
@@ -340,7 +477,7 @@ fn worlds_are_saved_looked_into_compared_and_loaded() {
         );
     }
     assert_eq!(stdout(&phalanx(&["snapshot", "diff", &world, &world])), "No difference.\n");
-    let output = demo(&["--load", &world, "--save", &again]);
+    let output = measure(&["--load", &world, "--save", &again]);
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
     let output = phalanx(&["snapshot", "diff", &world, &again]);
     assert_eq!(output.status.code(), Some(1));
@@ -358,7 +495,7 @@ fn worlds_are_saved_looked_into_compared_and_loaded() {
         (phalanx(&["snapshot", "diff", &world, &bad]), 1, "ends too early"),
         (phalanx(&["snapshot", "info", &report]), 1, "not a snapshot"),
         (phalanx(&["snapshot", "info", &path("missing.phalanx")]), 1, "cannot be opened"),
-        (demo(&["--load", &bad]), 1, "cannot be loaded"),
+        (measure(&["--load", &bad]), 1, "cannot be loaded"),
         (phalanx(&["snapshot"]), 2, "Usage"),
         (phalanx(&["snapshot", "diff", &world]), 2, "required"),
         (phalanx(&["snapshot", "look", &world]), 2, "unrecognized subcommand"),

@@ -4,10 +4,11 @@ use crate::args::AdviseArgs;
 use crate::measuring::cost::{Access, cost};
 use crate::measuring::footprint;
 use crate::measuring::layouts::compiled_size;
+use crate::measuring::stats::Verdict;
 use crate::measuring::timing::Effort;
 use crate::measuring::trial::{self, Trial, Work};
 use crate::presenting::figures::{bytes, percent, significant, thousands, times};
-use crate::presenting::findings::{Verdict, compared};
+use crate::presenting::findings::compared;
 use crate::presenting::text::table;
 use crate::{Failure, print};
 use phalanx_store::memory::{Layout, Model};
@@ -263,13 +264,13 @@ fn measure(advice: &Advice, model: &Model, work: Work) -> Result<Measured, Failu
 
 /// Where the measurement bears the advice out, and where it does not.
 fn verdict(advice: &Advice, trials: &[Trial]) -> Vec<String> {
-    let nanos = |layout: Layout| trials.iter().find(|trial| trial.layout == layout).map(|trial| trial.nanos);
+    let measured = |layout: Layout| trials.iter().find(|trial| trial.layout == layout).map(|trial| trial.time);
     let time = |layout: Layout| advice.layouts[layout as usize].relative_time;
     [(OWN, "With handles of its own"), (KEYED, "Reached by entity")]
         .into_iter()
         .filter_map(|([one, other], whose)| {
-            let measured = nanos(other)? / nanos(one)?;
-            let (expected, found) = (Verdict::of(time(other) / time(one)), Verdict::of(measured));
+            let measured = measured(one)?.against(&measured(other)?);
+            let (expected, found) = (Verdict::of(time(other) / time(one)), measured.verdict);
             let fact = format!("{} is {}", one.container(), compared(measured, other.container()));
             let said = match expected {
                 Verdict::Faster => format!("{} ahead", one.container()),
@@ -309,7 +310,7 @@ impl Advice {
             ];
             if let Some(measured) = &self.measured {
                 let trial = measured.trials.iter().find(|trial| trial.layout == option.layout);
-                cells.push(trial.map_or("–".to_string(), |trial| significant(trial.nanos)));
+                cells.push(trial.map_or("–".to_string(), |trial| significant(trial.time.median)));
             }
             table.add_row(cells);
         }

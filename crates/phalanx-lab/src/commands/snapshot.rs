@@ -1,24 +1,26 @@
-//! `phalanx snapshot`: what is in a snapshot, and where two differ. And the worlds of the demo, saved and loaded.
+//! `phalanx snapshot`: what is in a snapshot, and where two differ. And the measured worlds, saved and loaded.
 
-use crate::Failure;
 use crate::args::SnapshotCommand;
+use crate::battle;
 use crate::measuring::simulation;
 use crate::presenting::figures::thousands;
+use crate::{Failure, failure};
 use phalanx::World;
 use phalanx::snapshot::{Inspection, Registry, diff_all, inspect};
 use std::fs::File;
 use std::io::BufReader;
 use std::path::Path;
 
-fn failure(sentence: String) -> Failure {
-    Failure { sentence, code: 1 }
-}
-
 fn registry() -> Result<Registry, Failure> {
     simulation::registry().map_err(|error| failure(error.to_string()))
 }
 
-/// Saves the world of the demo.
+/// Returns the registries of all worlds of this program.
+fn registries() -> Result<[Registry; 2], Failure> {
+    Ok([registry()?, battle::registry().map_err(|error| failure(error.to_string()))?])
+}
+
+/// Saves the world of `measure`.
 pub(crate) fn save(world: &World, path: &Path) -> Result<(), Failure> {
     let saved = registry()?.save_to(world, path);
     let report = saved.map_err(|error| failure(format!("{} cannot be saved: {error}", path.display())))?;
@@ -26,13 +28,13 @@ pub(crate) fn save(world: &World, path: &Path) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Loads a world for the demo.
+/// Loads a world for `measure`.
 pub(crate) fn start(path: &Path) -> Result<World, Failure> {
     let world = registry()?.load(opened(path)?);
     let world = world.map_err(|error| failure(format!("{} cannot be loaded: {error}", path.display())))?;
     if world.len() != simulation::ENTITIES {
         let [found, expected] = [world.len(), simulation::ENTITIES].map(|count| thousands(count as u64));
-        return Err(failure(format!("{} has {found} entities, and the demo {expected}", path.display())));
+        return Err(failure(format!("{} has {found} entities, and the measured world {expected}", path.display())));
     }
     Ok(world)
 }
@@ -109,15 +111,15 @@ fn info(found: &Inspection) -> String {
 /// The number of differences that are listed.
 const MOST_DIFFERENCES: usize = 20;
 
-/// The differences of two snapshots, if there are any: by entity, component and field if they are of the demo, otherwise the first
+/// The differences of two snapshots, if there are any: by entity, component and field if they are of this program, otherwise the first
 /// that can be seen without types.
 fn difference(a: &Path, b: &Path) -> Result<Option<String>, Failure> {
     let (first, second) = (looked_into(a)?, looked_into(b)?);
     if first == second {
         return Ok(None);
     }
-    let registry = registry()?;
-    if let (Ok(first), Ok(second)) = (registry.load_from(a), registry.load_from(b)) {
+    for registry in registries()? {
+        let (Ok(first), Ok(second)) = (registry.load_from(a), registry.load_from(b)) else { continue };
         let found = diff_all(&registry, &first, &second, MOST_DIFFERENCES);
         let found = found.map_err(|error| failure(error.to_string()))?;
         let mut lines: Vec<String> = found.list.iter().map(|difference| format!("{difference}.")).collect();

@@ -5,7 +5,7 @@ use phalanx_store::memory::{Layout, Model, Usage};
 use phalanx_store::{Entity, LinearStore, PackedStore, SlotStore, SparseSet};
 use serde::{Serialize, Serializer};
 
-/// The demo's table: values of these sizes, this many entities, these utilisations.
+/// The table of `measure`: values of these sizes, this many entities, these utilisations.
 pub(crate) const SIZES: [u64; 2] = [8, 64];
 pub(crate) const ENTITIES: u64 = 100_000;
 pub(crate) const UTILISATIONS: [f64; 9] = [0.01, 0.02, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 1.0];
@@ -84,7 +84,8 @@ impl Task for Build<'_> {
     }
 }
 
-fn usage<C: Container<Value<WORDS>>, const WORDS: usize>(entities: &[Entity]) -> Usage {
+/// Fills a container with a value for each entity, shrinks it, and returns what it holds.
+pub(crate) fn usage<C: Container<Value<WORDS>>, const WORDS: usize>(entities: &[Entity]) -> Usage {
     let mut container = C::with_room(entities.len());
     for (number, &entity) in entities.iter().enumerate() {
         container.put(entity, Value::new(number));

@@ -1,11 +1,10 @@
-//! Measurements of containers and worlds on this machine, and what they are compared with.
+//! Measurements of containers and worlds on this machine.
 
 pub(crate) mod cost;
 pub(crate) mod footprint;
 pub(crate) mod layouts;
 pub(crate) mod placement;
 pub(crate) mod random;
-pub(crate) mod reference;
 pub(crate) mod removal;
 pub(crate) mod simulation;
 pub(crate) mod speed;

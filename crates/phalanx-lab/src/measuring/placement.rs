@@ -4,7 +4,8 @@
 //! interleaved.
 
 use crate::measuring::random::Random;
-use crate::measuring::timing::{Effort, Run, interleave, minimum, time};
+use crate::measuring::stats::{Summary, Verdict};
+use crate::measuring::timing::{Effort, Run, interleave, time};
 use phalanx::report::Placement;
 use phalanx::{Component, Entity, World};
 use serde::Serialize;
@@ -26,22 +27,22 @@ pub(crate) struct WorkTime {
     /// What is divided by: an entity, a value, a look-up.
     pub(crate) per: &'static str,
     pub(crate) count: usize,
-    /// Nanoseconds, by the quickest round: in a table, in a pool, in a linear store.
-    pub(crate) table: f64,
-    pub(crate) pool: f64,
-    pub(crate) linear: f64,
-    pub(crate) rounds: usize,
+    /// Nanoseconds in a table, in a pool, in a linear store.
+    pub(crate) table: Summary,
+    pub(crate) pool: Summary,
+    pub(crate) linear: Summary,
 }
 
 impl WorkTime {
-    pub(crate) fn nanos(&self) -> [f64; 3] {
+    pub(crate) fn times(&self) -> [Summary; 3] {
         [self.table, self.pool, self.linear]
     }
 
-    /// The place that took least.
-    pub(crate) fn quickest(&self) -> usize {
-        let nanos = self.nanos();
-        (0..3).min_by(|a, b| nanos[*a].total_cmp(&nanos[*b])).unwrap_or(0)
+    /// Returns the places that no other is quicker than, beyond the noise.
+    pub(crate) fn quickest(&self) -> Vec<usize> {
+        let times = self.times();
+        let is_beaten = |at: usize| times.iter().any(|other| times[at].against(other).verdict == Verdict::Slower);
+        (0..PLACES.len()).filter(|at| !is_beaten(*at)).collect()
     }
 }
 
@@ -283,16 +284,12 @@ pub(crate) fn measure(entities: usize, effort: Effort, step: impl Fn()) -> Vec<W
     interleave(effort, &mut rounds);
     drop(rounds);
     let [table, pool, linear] = labs.map(RefCell::into_inner);
-    let row = |at: usize, (work, per, _): &Work| WorkTime {
-        work,
-        per,
-        count: table.counts[at],
-        table: minimum(&table.samples[at]),
-        pool: minimum(&pool.samples[at]),
-        linear: minimum(&linear.samples[at]),
-        rounds: table.samples[at].len(),
+    let row = |at: usize, (work, per, _): &Work| {
+        let [in_table, in_pool, in_linear] = [&table, &pool, &linear].map(|lab| Summary::of(&lab.samples[at]));
+        let (table_time, pool, linear) = (in_table?, in_pool?, in_linear?);
+        Some(WorkTime { work, per, count: table.counts[at], table: table_time, pool, linear })
     };
-    table.works.iter().enumerate().map(|(at, work)| row(at, work)).collect()
+    table.works.iter().enumerate().filter_map(|(at, work)| row(at, work)).collect()
 }
 
 #[cfg(test)]
@@ -320,6 +317,6 @@ mod tests {
     fn a_measurement_has_every_row() {
         let rows = measure(600, Effort { least: 2, most: 2, share: Duration::ZERO }, || {});
         assert_eq!(rows.len(), works::<InTable>().len());
-        assert!(rows.iter().all(|row| row.count > 0 && row.nanos().iter().all(|nanos| nanos.is_finite())));
+        assert!(rows.iter().all(|row| row.count > 0 && row.times().iter().all(|time| time.runs == 2)));
     }
 }

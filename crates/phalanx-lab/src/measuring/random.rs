@@ -1,7 +1,9 @@
 //! Random numbers that are the same in every run, so that contenders and machines do the same work.
 
+use serde::{Deserialize, Serialize};
+
 /// SplitMix64.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Random(u64);
 
 impl Random {

@@ -1,7 +1,6 @@
 //! Three ways to remove from a dense container: every element of a sparse set, one by one, in three orders.
 
 use crate::measuring::random::Random;
-use crate::measuring::reference;
 use crate::measuring::stats::Summary;
 use crate::measuring::timing::time;
 use phalanx_store::{Entity, EntityPool, SparseSet};
@@ -72,23 +71,8 @@ impl fmt::Display for Order {
     }
 }
 
-/// How many values are removed: the counts of the reference figures.
+/// How many values are removed.
 pub(crate) const COUNTS: [usize; 3] = [10_000, 100_000, 250_000];
-
-/// What is known of a row.
-#[derive(Clone, Copy, Debug, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub(crate) enum Outcome {
-    /// It was run.
-    Measured(Summary),
-    /// It would have taken too long: scaled up from a run over `from` values.
-    Estimated {
-        /// The expected nanoseconds.
-        mean: f64,
-        /// How many values the run had that this comes from.
-        from: usize,
-    },
-}
 
 /// One row of the table; the times are for removing all `count` values.
 #[derive(Clone, Copy, Debug, Serialize)]
@@ -96,67 +80,53 @@ pub(crate) struct RemovalTime {
     pub(crate) way: Way,
     pub(crate) order: Order,
     pub(crate) count: usize,
-    pub(crate) outcome: Outcome,
-    /// The reference mean, in nanoseconds.
-    pub(crate) reference_mean: Option<f64>,
-}
-
-impl RemovalTime {
-    /// The mean in nanoseconds, measured or estimated.
-    pub(crate) fn mean(&self) -> f64 {
-        match self.outcome {
-            Outcome::Measured(summary) => summary.mean,
-            Outcome::Estimated { mean, .. } => mean,
-        }
-    }
-
-    /// Returns how far runs lie from the mean. One run, or an estimate, does not tell.
-    fn spread(&self) -> f64 {
-        match self.outcome {
-            Outcome::Measured(summary) => summary.std_dev.unwrap_or(0.0),
-            Outcome::Estimated { .. } => 0.0,
-        }
-    }
-
-    /// Returns whether the difference from another row is within the noise: the means are no further apart than the standard
-    /// deviations reach.
-    pub(crate) fn is_level_with(&self, other: &RemovalTime) -> bool {
-        (self.mean() - other.mean()).abs() <= self.spread() + other.spread()
-    }
-
-    pub(crate) fn is_estimated(&self) -> bool {
-        matches!(self.outcome, Outcome::Estimated { .. })
-    }
-
-    /// What a reader must know about the row beside its figures.
-    pub(crate) fn note(&self) -> String {
-        match self.outcome {
-            Outcome::Measured(Summary { runs: 1, .. }) => "one run".to_string(),
-            Outcome::Measured(Summary { runs, .. }) => format!("{runs} runs"),
-            Outcome::Estimated { from, .. } => format!("not run, from {}k", from / 1000),
-        }
-    }
+    pub(crate) time: Summary,
+    /// If the row was not run: the number of values of the run that its time is scaled up from, by the square.
+    pub(crate) estimated_from: Option<usize>,
 }
 
 /// How much time the table may take.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Limits {
     /// For the runs of one row, once it has had the least number.
-    pub(crate) share: Duration,
-    pub(crate) least_runs: usize,
-    pub(crate) most_runs: usize,
-    /// The most values of the run from which a row is predicted.
-    pub(crate) pilot: usize,
+    share: Duration,
+    least_runs: usize,
+    most_runs: usize,
     /// A row predicted to take longer than this is run once.
-    pub(crate) once: Duration,
-    /// A row predicted to take longer than this is not run.
-    pub(crate) longest: Duration,
-    /// When the whole table must be done. A row predicted to go beyond is not run; one that does so all the same is
-    /// given up.
-    pub(crate) give_up: Instant,
+    once: Duration,
+    /// What is not run, if anything.
+    skip: Option<Skip>,
 }
 
-/// The rows of one order and count, one for each way, taking turns.
+/// Which rows are not run.
+#[derive(Clone, Copy, Debug)]
+struct Skip {
+    /// A row predicted to take longer than this is not run.
+    longest: Duration,
+    /// When the whole table must be done. A row predicted to go beyond is not run; one that does so all the same is
+    /// given up.
+    give_up: Instant,
+}
+
+impl Limits {
+    /// A few seconds for the whole table, with estimates for rows that would take longer.
+    pub(crate) fn quick() -> Limits {
+        let skip = Skip { longest: Duration::from_millis(300), give_up: Instant::now() + Duration::from_secs(4) };
+        let (share, once) = (Duration::from_millis(60), Duration::from_millis(80));
+        Limits { share, least_runs: 3, most_runs: 25, once, skip: Some(skip) }
+    }
+
+    /// Every row is run.
+    pub(crate) fn full() -> Limits {
+        let (share, once) = (Duration::from_millis(600), Duration::from_secs(3));
+        Limits { share, least_runs: 5, most_runs: 100, once, skip: None }
+    }
+}
+
+/// The most values of a run from which a row is predicted.
+const PILOT: usize = 10_000;
+
+/// Measures the rows of one order and count, one for each way, taking turns.
 pub(crate) fn measure(order: Order, count: usize, limits: Limits) -> [RemovalTime; 3] {
     let subject = Subject::new(order, count);
     let mut samples: [Vec<f64>; 3] = Default::default();
@@ -164,17 +134,18 @@ pub(crate) fn measure(order: Order, count: usize, limits: Limits) -> [RemovalTim
     let mut spent = [Duration::ZERO; 3];
 
     // Shifting is the one way whose time must be known before it is spent.
-    // Only rows that know what to expect can end without a sample.
-    let mut expected = Outcome::Estimated { mean: 0.0, from: 0 };
-    let mut give_up = None;
+    let mut expected = None;
+    let give_up = limits.skip.map(|skip| skip.give_up).filter(|_| order.moves_tails());
     if order.moves_tails() {
-        let from = (count / 10).clamp(1000, limits.pilot);
-        let pilot = Subject::new(order, from).run(Way::Shift, None).unwrap_or_default();
-        let mean = pilot * (count as f64 / from as f64).powi(2);
-        expected = Outcome::Estimated { mean, from };
-        give_up = Some(limits.give_up);
-        let predicted = Duration::from_nanos(mean as u64);
-        if predicted > limits.longest || predicted > limits.give_up.saturating_duration_since(Instant::now()) {
+        let from = (count / 10).clamp(1000, PILOT);
+        let pilot = Subject::new(order, from);
+        let pilots: Vec<f64> = (0..3).filter_map(|_| pilot.run(Way::Shift, None)).collect();
+        let median = Summary::of(&pilots).map_or(0.0, |pilot| pilot.median) * (count as f64 / from as f64).powi(2);
+        expected = Some((from, Summary::estimate(median)));
+        let predicted = Duration::from_nanos(median as u64);
+        let is_skipped =
+            |skip: Skip| predicted > skip.longest || predicted > skip.give_up.saturating_duration_since(Instant::now());
+        if limits.skip.is_some_and(is_skipped) {
             runs[Way::Shift as usize] = 0;
         } else if predicted > limits.once {
             runs[Way::Shift as usize] = 1;
@@ -205,9 +176,13 @@ pub(crate) fn measure(order: Order, count: usize, limits: Limits) -> [RemovalTim
         }
     }
     Way::ALL.map(|way| {
-        let measured = Summary::of(&samples[way as usize]).map(Outcome::Measured);
-        let outcome = measured.unwrap_or(expected);
-        RemovalTime { way, order, count, outcome, reference_mean: reference::removal_mean(way, order, count) }
+        // Only rows that know what to expect can end without a sample.
+        let (estimated_from, time) = match (Summary::of(&samples[way as usize]), expected) {
+            (Some(time), _) => (None, time),
+            (None, Some((from, time))) => (Some(from), time),
+            (None, None) => (None, Summary::estimate(0.0)),
+        };
+        RemovalTime { way, order, count, time, estimated_from }
     })
 }
 
@@ -270,15 +245,13 @@ mod tests {
     use super::*;
 
     fn limits(longest: Duration) -> Limits {
-        Limits {
-            share: Duration::from_millis(1),
-            least_runs: 1,
-            most_runs: 3,
-            pilot: 1000,
-            once: Duration::from_secs(1),
-            longest,
-            give_up: Instant::now() + Duration::from_secs(60),
-        }
+        let skip = Skip { longest, give_up: Instant::now() + Duration::from_secs(60) };
+        let (share, once) = (Duration::from_millis(1), Duration::from_secs(1));
+        Limits { share, least_runs: 1, most_runs: 3, once, skip: Some(skip) }
+    }
+
+    fn is_measured(row: &RemovalTime) -> bool {
+        row.time.runs >= 1 && row.time.median > 0.0 && row.estimated_from.is_none()
     }
 
     #[test]
@@ -286,16 +259,18 @@ mod tests {
         for order in Order::ALL {
             let rows = measure(order, 1000, limits(Duration::from_secs(5)));
             assert_eq!(rows.map(|row| row.way), Way::ALL);
-            assert!(rows.iter().all(|row| matches!(row.outcome, Outcome::Measured(s) if s.runs >= 1 && s.mean > 0.0)));
+            assert!(rows.iter().all(is_measured), "{rows:?}");
         }
     }
 
     #[test]
     fn what_would_take_too_long_is_estimated_and_says_so() {
         let [swap, shift, deferred] = measure(Order::Linear, 10_000, limits(Duration::ZERO));
-        assert!(matches!(shift.outcome, Outcome::Estimated { mean, from: 1000 } if mean > 0.0));
-        assert_eq!(shift.note(), "not run, from 1k");
-        assert!(matches!(swap.outcome, Outcome::Measured(_)) && matches!(deferred.outcome, Outcome::Measured(_)));
+        assert!(shift.estimated_from == Some(1000) && shift.time.is_estimate() && shift.time.median > 0.0);
+        assert!(is_measured(&swap) && is_measured(&deferred));
+        // A full run estimates nothing.
+        let full = Limits { skip: None, ..limits(Duration::ZERO) };
+        assert!(measure(Order::Linear, 3000, full).iter().all(is_measured));
     }
 
     #[test]
@@ -303,16 +278,16 @@ mod tests {
         let subject = Subject::new(Order::Linear, 2000);
         assert_eq!(subject.run(Way::Shift, Some(Instant::now())), None);
         assert!(subject.run(Way::Shift, None).is_some());
-        let limits = Limits { give_up: Instant::now(), ..limits(Duration::from_secs(60)) };
-        let [swap, shift, deferred] = measure(Order::Linear, 5000, limits);
-        assert!(matches!(shift.outcome, Outcome::Estimated { .. }));
-        assert!(matches!(swap.outcome, Outcome::Measured(_)) && matches!(deferred.outcome, Outcome::Measured(_)));
+        let skip = Skip { longest: Duration::from_secs(60), give_up: Instant::now() };
+        let [swap, shift, deferred] =
+            measure(Order::Linear, 5000, Limits { skip: Some(skip), ..limits(Duration::ZERO) });
+        assert!(shift.estimated_from.is_some() && is_measured(&swap) && is_measured(&deferred));
     }
 
     #[test]
-    fn long_rows_run_once_and_say_so() {
+    fn long_rows_run_once() {
         let limits = Limits { once: Duration::ZERO, ..limits(Duration::from_secs(60)) };
         let [_, shift, _] = measure(Order::Random, 2000, limits);
-        assert_eq!(shift.note(), "one run");
+        assert_eq!(shift.time.runs, 1);
     }
 }

@@ -45,9 +45,9 @@ pub(crate) struct SystemTime {
 }
 
 impl SystemTime {
-    /// Millions of entities a second, by the quickest frame: the others were disturbed.
+    /// Millions of entities a second.
     pub(crate) fn throughput(&self) -> f64 {
-        self.entities as f64 / self.time.min * 1e3
+        self.entities as f64 / self.time.median * 1e3
     }
 }
 
@@ -323,7 +323,7 @@ fn stage<M: Moving>(entities: usize) -> Stage {
     Stage { world, bullets, npcs, frame: 0 }
 }
 
-/// What the worlds of the demo are saved as.
+/// Returns what the measured worlds are saved as.
 pub(crate) fn registry() -> Result<Registry, RegistryError> {
     let mut registry = Registry::new();
     registry.plain::<Position>("position")?;

@@ -1,156 +1,186 @@
-//! What a handful of timings says: mean, error, standard deviation, median, minimum.
+//! What a handful of timings says: the median, the middle half of the runs, and whether two of them can be told apart.
+//!
+//! A run that was interrupted takes many times as long as the others. It moves a mean, and hardly a median. So medians are compared. A
+//! difference counts only if the middle halves of the runs do not overlap, and if the quickest runs say the same: a busy machine can
+//! interrupt most runs of one contender, and few of another. Otherwise it is within the noise.
 
 use serde::Serialize;
 
-/// The level of the confidence interval whose half width is a row's error.
-const CONFIDENCE: f64 = 0.999;
+/// Medians closer than this are level, however quiet the runs were.
+const BAND: f64 = 1.05;
+/// With fewer runs than this there is no middle half. A run is taken to be off by the factor.
+const FEW_RUNS: usize = 3;
+const FEW_RUNS_FACTOR: f64 = 1.25;
+/// A middle half that is wider than this share of the median makes ratios doubtful.
+const NOISY: f64 = 0.5;
+/// An estimate is taken to be off by this factor.
+const ESTIMATE_FACTOR: f64 = 2.0;
 
-/// A row of timings in nanoseconds, summed up.
+/// Timings in nanoseconds, summed up.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub(crate) struct Summary {
+    /// None, if the figures are an estimate.
     pub(crate) runs: usize,
     pub(crate) min: f64,
-    pub(crate) mean: f64,
-    /// Half of the 99.9 % confidence interval of the mean; a single run has none.
-    pub(crate) error: Option<f64>,
-    /// Of the sample, with `runs - 1` below the line; a single run has none.
-    pub(crate) std_dev: Option<f64>,
+    /// The first and the last of the middle half of the runs.
+    pub(crate) low: f64,
     pub(crate) median: f64,
+    pub(crate) high: f64,
 }
 
 impl Summary {
-    /// `None` if there are no samples.
+    /// Sums up samples. `None` if there are none.
     pub(crate) fn of(samples: &[f64]) -> Option<Summary> {
         let mut sorted = samples.to_vec();
         sorted.sort_by(f64::total_cmp);
         let (&min, runs) = (sorted.first()?, sorted.len());
-        let mean = sorted.iter().sum::<f64>() / runs as f64;
-        let median = (sorted[(runs - 1) / 2] + sorted[runs / 2]) / 2.0;
-        let std_dev = (runs > 1).then(|| {
-            let squares: f64 = sorted.iter().map(|x| (x - mean).powi(2)).sum();
-            (squares / (runs - 1) as f64).sqrt()
-        });
-        let error = std_dev.map(|s| s / (runs as f64).sqrt() * student_t(CONFIDENCE, runs - 1));
-        Some(Summary { runs, min, mean, error, std_dev, median })
+        let at = |share: f64| {
+            let place = share * (runs - 1) as f64;
+            let (below, above) = (sorted[place.floor() as usize], sorted[place.ceil() as usize]);
+            below + (above - below) * place.fract()
+        };
+        let median = at(0.5);
+        let (low, high) = match runs < FEW_RUNS {
+            true => (median / FEW_RUNS_FACTOR, median * FEW_RUNS_FACTOR),
+            false => (at(0.25), at(0.75)),
+        };
+        Some(Summary { runs, min, low, median, high })
+    }
+
+    /// Returns what is known of a time that was not measured.
+    pub(crate) fn estimate(median: f64) -> Summary {
+        let (low, high) = (median / ESTIMATE_FACTOR, median * ESTIMATE_FACTOR);
+        Summary { runs: 0, min: low, low, median, high }
+    }
+
+    pub(crate) fn is_estimate(&self) -> bool {
+        self.runs == 0
+    }
+
+    /// Returns the time of one of `count` parts.
+    pub(crate) fn per(self, count: f64) -> Summary {
+        let Summary { runs, min, low, median, high } = self;
+        Summary { runs, min: min / count, low: low / count, median: median / count, high: high / count }
+    }
+
+    /// Returns the width of the middle half, as a share of the median. `None` if there are too few runs.
+    pub(crate) fn noise(&self) -> Option<f64> {
+        (self.runs >= FEW_RUNS && self.median > 0.0).then(|| (self.high - self.low) / self.median)
+    }
+
+    /// Compares with another: how many times as fast this is, and whether that is beyond the noise.
+    pub(crate) fn against(&self, other: &Summary) -> Comparison {
+        let ratio = other.median / self.median;
+        let is_apart = self.low > other.high || other.low > self.high;
+        let is_confirmed = Verdict::of(other.min / self.min) == Verdict::of(ratio);
+        let verdict = if is_apart && is_confirmed { Verdict::of(ratio) } else { Verdict::Level };
+        let is_noisy = [self, other].iter().any(|time| time.noise().is_some_and(|noise| noise > NOISY));
+        Comparison { ratio, verdict, is_estimate: self.is_estimate() || other.is_estimate(), is_noisy }
     }
 }
 
-/// The `t` for which a variable of Student's distribution lies within ±`t` with probability `confidence`.
-pub(crate) fn student_t(confidence: f64, degrees: usize) -> f64 {
-    let degrees = degrees as f64;
-    // P(|T| > t) is the regularised incomplete beta function at ν / (ν + t²), which falls as t grows.
-    let outside = |t: f64| incomplete_beta(degrees / 2.0, 0.5, degrees / (degrees + t * t));
-    let (mut low, mut high) = (0.0, 1.0);
-    while outside(high) > 1.0 - confidence {
-        high *= 2.0;
-    }
-    for _ in 0..100 {
-        let middle = (low + high) / 2.0;
-        if outside(middle) > 1.0 - confidence { low = middle } else { high = middle }
-    }
-    (low + high) / 2.0
+/// Who is ahead.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Verdict {
+    Faster,
+    Level,
+    Slower,
 }
 
-/// The regularised incomplete beta function, by its continued fraction (Lentz's method).
-fn incomplete_beta(a: f64, b: f64, x: f64) -> f64 {
-    if x <= 0.0 || x >= 1.0 {
-        return x.clamp(0.0, 1.0);
-    }
-    // The fraction converges fast only on this side of the mean; the other side follows by symmetry.
-    if x > (a + 1.0) / (a + b + 2.0) {
-        return 1.0 - incomplete_beta(b, a, 1.0 - x);
-    }
-    let front = (ln_gamma(a + b) - ln_gamma(a) - ln_gamma(b) + a * x.ln() + b * (1.0 - x).ln()).exp() / a;
-    let nonzero = |v: f64| if v.abs() < 1e-300 { 1e-300 } else { v };
-    let (mut c, mut d) = (1.0, 1.0 / nonzero(1.0 - (a + b) * x / (a + 1.0)));
-    let mut fraction = d;
-    for m in 1..300 {
-        let m = m as f64;
-        let even = m * (b - m) * x / ((a + 2.0 * m - 1.0) * (a + 2.0 * m));
-        let odd = -(a + m) * (a + b + m) * x / ((a + 2.0 * m) * (a + 2.0 * m + 1.0));
-        for coefficient in [even, odd] {
-            d = 1.0 / nonzero(1.0 + coefficient * d);
-            c = nonzero(1.0 + coefficient / c);
-            fraction *= c * d;
+impl Verdict {
+    pub(crate) const ALL: [Verdict; 3] = [Verdict::Faster, Verdict::Level, Verdict::Slower];
+
+    /// Returns the verdict on figures without noise, such as those of a model.
+    pub(crate) fn of(ratio: f64) -> Verdict {
+        if ratio > BAND {
+            Verdict::Faster
+        } else if ratio < 1.0 / BAND {
+            Verdict::Slower
+        } else {
+            Verdict::Level
         }
-        if (c * d - 1.0).abs() < 1e-14 {
-            break;
-        }
     }
-    front * fraction
 }
 
-/// The logarithm of the gamma function for positive arguments (Lanczos, g = 7).
-fn ln_gamma(x: f64) -> f64 {
-    const COEFFICIENTS: [f64; 8] = [
-        676.520_368_121_885_1,
-        -1_259.139_216_722_402_8,
-        771.323_428_777_653_1,
-        -176.615_029_162_140_6,
-        12.507_343_278_686_905,
-        -0.138_571_095_265_720_12,
-        9.984_369_578_019_572e-6,
-        1.505_632_735_149_311_6e-7,
-    ];
-    let x = x - 1.0;
-    let mut sum = 0.999_999_999_999_809_9;
-    for (i, coefficient) in COEFFICIENTS.iter().enumerate() {
-        sum += coefficient / (x + i as f64 + 1.0);
+/// One contender beside another.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Comparison {
+    /// How many times as fast the first is, by the medians.
+    pub(crate) ratio: f64,
+    pub(crate) verdict: Verdict,
+    /// Whether it rests on an estimate.
+    pub(crate) is_estimate: bool,
+    /// Whether the runs lie so far apart that the ratio is doubtful, even if the verdict is not.
+    pub(crate) is_noisy: bool,
+}
+
+impl Comparison {
+    /// Returns how many times the quicker is as fast as the other.
+    pub(crate) fn factor(&self) -> f64 {
+        self.ratio.max(1.0 / self.ratio)
     }
-    let t = x + 7.5;
-    0.5 * (2.0 * std::f64::consts::PI).ln() + (x + 0.5) * t.ln() - t + sum.ln()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn close(found: f64, expected: f64) {
-        assert!((found / expected - 1.0).abs() < 2e-4, "{found} is not {expected}");
-    }
-
-    #[test]
-    fn student_t_agrees_with_printed_tables() {
-        // Two-sided 99.9 %, then 95 %.
-        for (degrees, t) in [(1, 636.619), (2, 31.599), (5, 6.869), (10, 4.587), (14, 4.140), (30, 3.646), (120, 3.373)]
-        {
-            close(student_t(0.999, degrees), t);
-        }
-        for (degrees, t) in [(1, 12.706), (4, 2.7764), (29, 2.0452)] {
-            close(student_t(0.95, degrees), t);
-        }
-    }
-
-    #[test]
-    fn student_t_nears_the_normal_distribution() {
-        close(student_t(0.999, 1_000_000), 3.2905);
-    }
-
     #[test]
     fn a_known_sample() {
-        let summary = Summary::of(&[9.0, 2.0, 4.0, 4.0, 5.0, 4.0, 7.0, 5.0]).unwrap();
-        assert_eq!((summary.runs, summary.min, summary.mean, summary.median), (8, 2.0, 5.0, 4.5));
-        close(summary.std_dev.unwrap(), (32.0_f64 / 7.0).sqrt());
-        // t for seven degrees of freedom is 5.408.
-        close(summary.error.unwrap(), 5.408 * (32.0_f64 / 7.0).sqrt() / 8.0_f64.sqrt());
-    }
-
-    #[test]
-    fn the_error_is_half_of_the_confidence_interval() {
-        // A row of the reference figures: 15 runs with a standard deviation of 642.328 have an error of 686.687.
-        close(student_t(0.999, 14) * 642.328 / 15.0_f64.sqrt(), 686.687);
-    }
-
-    #[test]
-    fn one_run_has_no_error() {
-        let summary = Summary::of(&[3.0]).unwrap();
-        assert_eq!((summary.mean, summary.median, summary.error, summary.std_dev), (3.0, 3.0, None, None));
+        let summary = Summary::of(&[9.0, 2.0, 4.0, 4.0, 5.0, 4.0, 7.0, 5.0, 6.0]).unwrap();
+        assert_eq!((summary.runs, summary.min, summary.median), (9, 2.0, 5.0));
+        assert_eq!((summary.low, summary.high, summary.noise()), (4.0, 6.0, Some(0.4)));
+        assert_eq!(Summary::of(&[1.0, 2.0, 3.0, 4.0]).map(|s| (s.low, s.median, s.high)), Some((1.75, 2.5, 3.25)));
         assert_eq!(Summary::of(&[]), None);
     }
 
     #[test]
-    fn equal_runs_have_no_spread() {
-        let summary = Summary::of(&[2.0; 5]).unwrap();
-        assert_eq!((summary.error, summary.std_dev), (Some(0.0), Some(0.0)));
+    fn an_interrupted_run_moves_nothing() {
+        let quiet = Summary::of(&[10.0, 10.1, 10.2, 10.3, 10.4]).unwrap();
+        let disturbed = Summary::of(&[10.0, 10.1, 10.2, 10.3, 9000.0]).unwrap();
+        assert_eq!((quiet.low, quiet.median, quiet.high), (disturbed.low, disturbed.median, disturbed.high));
+    }
+
+    #[test]
+    fn one_run_and_estimates_say_little() {
+        let one = Summary::of(&[100.0]).unwrap();
+        assert_eq!((one.low, one.high, one.noise(), one.is_estimate()), (80.0, 125.0, None, false));
+        let estimate = Summary::estimate(100.0);
+        assert_eq!((estimate.low, estimate.high, estimate.is_estimate()), (50.0, 200.0, true));
+        let steady = |nanos: f64| Summary::of(&[nanos; 5]).unwrap();
+        assert_eq!(one.against(&steady(120.0)).verdict, Verdict::Level);
+        assert_eq!(one.against(&steady(130.0)).verdict, Verdict::Faster);
+        assert_eq!(estimate.against(&steady(60.0)).verdict, Verdict::Level);
+        assert_eq!(
+            steady(20.0).against(&estimate),
+            Comparison { ratio: 5.0, verdict: Verdict::Faster, is_estimate: true, is_noisy: false }
+        );
+    }
+
+    #[test]
+    fn level_is_what_overlaps_or_hardly_differs() {
+        let around = |middle: f64, width: f64| Summary::of(&[middle - width, middle, middle + width]).unwrap();
+        // The middle halves of wide runs overlap, those of narrow ones do not.
+        assert_eq!(around(10.0, 8.0).against(&around(15.0, 8.0)).verdict, Verdict::Level);
+        assert_eq!(around(10.0, 1.0).against(&around(15.0, 1.0)).verdict, Verdict::Faster);
+        assert_eq!(around(15.0, 1.0).against(&around(10.0, 1.0)).verdict, Verdict::Slower);
+        let doubtful = around(10.0, 1.0).against(&around(50.0, 30.0));
+        assert!(doubtful.verdict == Verdict::Faster && doubtful.is_noisy, "{doubtful:?}");
+        // Four percent is too little to speak of.
+        assert_eq!(around(10.0, 0.0).against(&around(10.4, 0.0)).verdict, Verdict::Level);
+        assert_eq!(around(10.0, 0.0).against(&around(10.6, 0.0)).verdict, Verdict::Faster);
+        assert_eq!(around(15.0, 1.0).against(&around(10.0, 1.0)).factor(), 1.5);
+        // Most runs of the second were interrupted. Its quickest one was not, and is as quick as the first.
+        let interrupted = Summary::of(&[10.0, 80.0, 90.0, 95.0, 99.0]).unwrap();
+        assert_eq!(around(10.0, 0.3).against(&interrupted).verdict, Verdict::Level);
+        assert_eq!(interrupted.against(&around(10.0, 0.3)).verdict, Verdict::Level);
+    }
+
+    #[test]
+    fn parts_are_of_the_same_shape() {
+        let whole = Summary::of(&[10.0, 20.0, 30.0, 40.0, 50.0]).unwrap();
+        let part = whole.per(10.0);
+        assert_eq!((part.runs, part.min, part.low, part.median, part.high), (5, 1.0, 2.0, 3.0, 4.0));
+        assert_eq!(part.noise(), whole.noise());
     }
 }

@@ -3,7 +3,8 @@
 use crate::measuring::cost::Access;
 use crate::measuring::layouts::{Container, Task, Value, population, with_size};
 use crate::measuring::random::Random;
-use crate::measuring::timing::{Effort, Run, interleave, mean_of, minimum};
+use crate::measuring::stats::Summary;
+use crate::measuring::timing::{Effort, Run, interleave, mean_of};
 use phalanx_store::memory::{Layout, Model};
 use phalanx_store::{Entity, LinearStore, PackedStore, SlotStore, SparseSet};
 use serde::Serialize;
@@ -15,9 +16,8 @@ use std::hint::black_box;
 pub(crate) struct Trial {
     #[serde(serialize_with = "crate::measuring::footprint::layout_name")]
     pub(crate) layout: Layout,
-    /// For each value in each pass, in the quickest round.
-    pub(crate) nanos: f64,
-    pub(crate) rounds: usize,
+    /// Nanoseconds for each value in each pass.
+    pub(crate) time: Summary,
 }
 
 /// The work to do.
@@ -55,7 +55,7 @@ impl Task for Race<'_> {
         ];
         let samples = interleave(self.effort, &mut contenders);
         let trials = Layout::ALL.iter().zip(samples);
-        trials.map(|(&layout, s)| Trial { layout, nanos: minimum(&s), rounds: s.len() }).collect()
+        trials.filter_map(|(&layout, s)| Some(Trial { layout, time: Summary::of(&s)? })).collect()
     }
 }
 
@@ -173,7 +173,7 @@ mod tests {
         let work = Work { access: Access::Mixed, churn: 0.1 };
         let trials = measure(&Model::new(12, 500, 0.4).unwrap(), work, effort);
         assert_eq!(trials.iter().map(|t| t.layout).collect::<Vec<_>>(), Layout::ALL);
-        assert!(trials.iter().all(|t| t.nanos > 0.0 && t.rounds == 1));
+        assert!(trials.iter().all(|t| t.time.median > 0.0 && t.time.runs == 1));
         assert!(measure(&Model::new(12, 500, 0.0).unwrap(), work, effort).is_empty());
     }
 }

@@ -1,6 +1,6 @@
 //! A panel of lines on two logarithmic axes, each line labelled at its end.
 
-use crate::presenting::svg::{Anchor, LogScale, Svg, apart};
+use crate::presenting::svg::{Anchor, LogScale, Mark, Svg, apart};
 
 /// One line of a panel.
 #[derive(Clone, Debug)]
@@ -9,10 +9,20 @@ pub(crate) struct Series {
     pub(crate) label: String,
     /// The class of its colour.
     pub(crate) colour: &'static str,
-    /// Whether it is only there to compare with: dashed, with hollow dots.
+    pub(crate) mark: Mark,
+    /// Whether it is only there to compare with: dashed, with hollow marks.
     pub(crate) faint: bool,
-    /// Where it is and what to say of it.
-    pub(crate) points: Vec<(f64, f64, String)>,
+    pub(crate) points: Vec<Point>,
+}
+
+/// A point of a line.
+#[derive(Clone, Debug)]
+pub(crate) struct Point {
+    pub(crate) at: (f64, f64),
+    /// Whether it was not measured: its mark is hollow, and the line to it is dashed.
+    pub(crate) is_estimate: bool,
+    /// What to say of it.
+    pub(crate) title: String,
 }
 
 /// An axis: the values at its ends, and where to draw a line with which words.
@@ -58,11 +68,17 @@ pub(crate) fn panel(svg: &mut Svg, frame: Frame, title: &str, x: &Axis, y: &Axis
     // Faint lines first: what was measured lies over what it is compared with.
     for faint in [true, false] {
         for line in series.iter().filter(|line| line.faint == faint) {
-            let points: Vec<(f64, f64)> = line.points.iter().map(|(vx, vy, _)| (across.at(*vx), up.at(*vy))).collect();
-            let (stroke, dot, radius) = if faint { ("line faint", "hollow", 3.0) } else { ("line", "dot", 4.0) };
-            svg.polyline(&format!("{stroke} {}", line.colour), &points);
-            for (&at, (_, _, title)) in points.iter().zip(&line.points) {
-                svg.dot(&format!("{dot} {}", line.colour), at, radius, title);
+            let points: Vec<(f64, f64)> = line.points.iter().map(|p| (across.at(p.at.0), up.at(p.at.1))).collect();
+            for (ends, pair) in points.windows(2).zip(line.points.windows(2)) {
+                let stroke = if faint || pair[1].is_estimate { "line faint" } else { "line" };
+                svg.polyline(&format!("{stroke} {}", line.colour), ends);
+            }
+            for (&at, point) in points.iter().zip(&line.points) {
+                let (class, radius) = match faint || point.is_estimate {
+                    true => ("hollow", 3.5),
+                    false => ("mark", 4.5),
+                };
+                svg.mark(&format!("{class} {}", line.colour), line.mark, at, radius, &point.title);
             }
         }
     }
@@ -70,10 +86,15 @@ pub(crate) fn panel(svg: &mut Svg, frame: Frame, title: &str, x: &Axis, y: &Axis
     let labelled: Vec<(&Series, f64)> = series
         .iter()
         .filter(|line| !line.label.is_empty())
-        .filter_map(|line| line.points.last().map(|(_, last, _)| (line, up.at(*last))))
+        .filter_map(|line| line.points.last().map(|last| (line, up.at(last.at.1))))
         .collect();
     let wanted: Vec<f64> = labelled.iter().map(|(_, at)| *at).collect();
     for ((line, _), at) in labelled.iter().zip(apart(&wanted, LABEL_GAP)) {
-        svg.text(&format!("name {}", line.colour), (right + 10.0, at + 4.0), Anchor::Start, &line.label);
+        svg.text(
+            &format!("name {}", line.colour),
+            (right + 10.0, at + 4.0),
+            Anchor::Start,
+            &format!("{} {}", line.mark.sign(), line.label),
+        );
     }
 }

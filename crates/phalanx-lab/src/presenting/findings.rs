@@ -1,126 +1,114 @@
 //! What the tables show, in sentences made from their figures.
+//!
+//! Each claim compares medians, and is made only beyond the noise: within it, the sentence says *level*.
 
-use crate::measuring::removal::{COUNTS, Order, Way};
+use crate::measuring::removal::{COUNTS, Order, RemovalTime, Way};
 use crate::measuring::simulation::{FRAME, Layout as World, Simulation};
-use crate::measuring::{footprint, placement, removal, speed};
-use crate::presenting::figures::{bytes, listed, percent, significant, span, thousands};
+use crate::measuring::stats::{Comparison, Summary, Verdict};
+use crate::measuring::{footprint, placement, speed};
+use crate::presenting::figures::{
+    bytes, listed, percent, rough_span, rough_times, significant, span, thousands, times,
+};
 use phalanx_store::memory::Layout;
 
-/// Closer than this, runs do not tell two contenders apart.
-const BAND: f64 = 1.05;
-
-/// Who is ahead.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Verdict {
-    Faster,
-    Level,
-    Slower,
-}
-
-impl Verdict {
-    pub(crate) fn of(ratio: f64) -> Verdict {
-        if ratio > BAND {
-            Verdict::Faster
-        } else if ratio < 1.0 / BAND {
-            Verdict::Slower
-        } else {
-            Verdict::Level
-        }
-    }
-
-    fn word(self) -> &'static str {
-        match self {
-            Verdict::Faster => "ahead",
-            Verdict::Level => "level",
-            Verdict::Slower => "behind",
-        }
-    }
-}
-
 /// `2.10 times as fast as the map`, `level with the map`, `1.30 times slower than the map`.
-pub(crate) fn compared(ratio: f64, other: &str) -> String {
-    match Verdict::of(ratio) {
-        Verdict::Faster => format!("{} times as fast as {other}", significant(ratio)),
+pub(crate) fn compared(comparison: Comparison, other: &str) -> String {
+    let factor = match comparison.is_estimate {
+        true => format!("an estimated {}", rough_times(comparison.factor()).trim_matches(['≈', ' ', '×'])),
+        false => significant(comparison.factor()),
+    };
+    let doubt = if comparison.is_noisy { ", in noisy runs" } else { "" };
+    match comparison.verdict {
+        Verdict::Faster => format!("{factor} times as fast as {other}{doubt}"),
         Verdict::Level => format!("level with {other}"),
-        Verdict::Slower => format!("{} times slower than {other}", significant(1.0 / ratio)),
+        Verdict::Slower => format!("{factor} times slower than {other}{doubt}"),
     }
+}
+
+/// A median in a sentence, marked if it is an estimate.
+fn told(time: &Summary) -> String {
+    match time.is_estimate() {
+        true => format!("an estimated {}", rough_span(time.median).replace("≈ ", "")),
+        false => span(time.median),
+    }
+}
+
+/// Says where the first of two contenders is faster than the second, level with it, and slower, as in
+/// `faster in all 9 cases (1.20× to 2.10×)`.
+///
+/// Each case has a name, which stands after `at`; `noun` names them all. The cases of the largest part are counted, those of the
+/// others are named. `None` if there are no cases.
+fn cases(at: &str, noun: &str, cases: &[(String, Comparison)]) -> Option<String> {
+    let part = |verdict: Verdict| cases.iter().filter(|(_, case)| case.verdict == verdict).collect::<Vec<_>>();
+    let largest = Verdict::ALL.map(|verdict| part(verdict).len()).into_iter().max().filter(|most| *most > 0)?;
+    let mut parts = Vec::new();
+    for verdict in Verdict::ALL {
+        let part = part(verdict);
+        if part.is_empty() {
+            continue;
+        }
+        let names: Vec<&str> = part.iter().map(|(name, _)| name.as_str()).collect();
+        let which = match part.len() {
+            all if all == cases.len() && all > 1 => format!("{at} all {all} {noun}"),
+            count if count == largest && count > 3 => format!("{at} {count} of {} {noun}", cases.len()),
+            _ => format!("{at} {}", listed(&names)),
+        };
+        let words = match verdict {
+            Verdict::Faster => "faster",
+            Verdict::Level => "level",
+            Verdict::Slower => "slower",
+        };
+        parts.push(match verdict {
+            Verdict::Level => format!("{words} {which}"),
+            _ => format!("{words} {which} ({})", factors(&part)),
+        });
+    }
+    Some(parts.join("; "))
+}
+
+/// The least and the largest of some factors, marked if one rests on an estimate or on noisy runs.
+fn factors(part: &[&(String, Comparison)]) -> String {
+    let is_estimate = part.iter().any(|(_, case)| case.is_estimate);
+    let show = |factor: f64| if is_estimate { rough_times(factor) } else { times(factor) };
+    let all = part.iter().map(|(_, case)| case.factor());
+    let (low, high) = all.fold((f64::INFINITY, 0.0_f64), |(low, high), factor| (low.min(factor), high.max(factor)));
+    let (low, high) = (show(low), show(high));
+    let doubt = if part.iter().any(|(_, case)| case.is_noisy) { ", some in noisy runs" } else { "" };
+    let factors = if low == high { low } else { format!("{low} to {}", high.trim_start_matches("≈ ")) };
+    factors + doubt
 }
 
 pub(crate) fn speed(rows: &[speed::StoreSpeed]) -> Vec<String> {
-    let mut out: Vec<String> = Vec::new();
-    let of = |verdict: Verdict| rows.iter().filter(|row| Verdict::of(row.ratio) == verdict).collect::<Vec<_>>();
-    for verdict in [Verdict::Faster, Verdict::Level, Verdict::Slower] {
-        let rows = of(verdict);
-        if !rows.is_empty() {
-            let each: Vec<String> = rows.iter().map(|row| told(row.name, row.ratio)).collect();
-            out.push(format!("The packed store is {} in: {}.", against_map(verdict), each.join("; ")));
-        }
-    }
-
-    let differing: Vec<String> = rows
-        .iter()
-        .filter(|row| Verdict::of(row.ratio) != Verdict::of(row.reference_ratio))
-        .map(|row| {
-            let (there, here) = (Verdict::of(row.reference_ratio).word(), Verdict::of(row.ratio).word());
-            format!("{} ({there} there, {here} here)", row.name)
-        })
-        .collect();
-    if differing.is_empty() {
-        out.push(format!("All {} rows come out on the same side as in the reference.", rows.len()));
-    } else {
-        out.push(format!(
-            "{} of {} rows come out on the same side as in the reference; the others: {}.",
-            rows.len() - differing.len(),
-            rows.len(),
-            differing.join("; ")
-        ));
-    }
-    let beside: Vec<String> = [Verdict::Faster, Verdict::Level, Verdict::Slower]
-        .into_iter()
-        .filter_map(|verdict| {
-            let rows: Vec<&speed::StoreSpeed> =
-                rows.iter().filter(|row| Verdict::of(row.packed / row.slot) == verdict).collect();
-            let each: Vec<String> = rows.iter().map(|row| told(row.name, row.packed / row.slot)).collect();
-            (!each.is_empty()).then(|| format!("{} in {}", verdict.word(), each.join("; ")))
-        })
-        .collect();
-    out.push(format!("Beside the packed store, the slot store is {}.", listed(&beside)));
-    out.push(speed::HASHING.to_string());
-    out
-}
-
-/// A row by name, with its ratio where there is a difference to tell.
-fn told(name: &str, ratio: f64) -> String {
-    match Verdict::of(ratio) {
-        Verdict::Level => name.to_string(),
-        _ => format!("{name} ({} times)", significant(ratio.max(1.0 / ratio))),
-    }
-}
-
-fn against_map(verdict: Verdict) -> &'static str {
-    match verdict {
-        Verdict::Faster => "faster than the map",
-        Verdict::Level => "level with the map",
-        Verdict::Slower => "slower than the map",
-    }
+    type Pick = fn(&speed::StoreSpeed) -> Summary;
+    let pairs: [(&str, Pick, Pick); 4] = [
+        ("The packed store against std's map, which hashes with SipHash", |row| row.packed, |row| row.siphash),
+        ("The packed store against the same map with foldhash, a fast hasher", |row| row.packed, |row| row.foldhash),
+        ("The map with foldhash against the map with SipHash", |row| row.foldhash, |row| row.siphash),
+        ("The slot store against the packed store", |row| row.slot, |row| row.packed),
+    ];
+    let sentence = |(what, one, other): (&str, Pick, Pick)| {
+        let all: Vec<_> = rows.iter().map(|row| (row.name.to_string(), one(row).against(&other(row)))).collect();
+        Some(format!("{what}: {}.", cases("in", "scenarios", &all)?))
+    };
+    pairs.into_iter().filter_map(sentence).collect()
 }
 
 /// Which place is the quickest for what, and what it costs to be in another.
 pub(crate) fn placement(rows: &[placement::WorkTime]) -> Vec<String> {
     let mut out = Vec::new();
     for (at, place) in placement::PLACES.iter().enumerate() {
-        let told = rows.iter().filter_map(|row| {
-            let nanos = row.nanos();
-            let level = nanos.iter().all(|other| *other / nanos[at] >= 1.0 / BAND);
-            let most = nanos.iter().fold(0.0_f64, |most, other| most.max(*other));
-            let worst = placement::name(placement::PLACES[nanos.iter().position(|other| *other == most)?]);
-            let ahead = format!("{} ({} to {} ns, the {worst})", row.work, significant(nanos[at]), significant(most));
-            (level && Verdict::of(most / nanos[at]) == Verdict::Faster).then_some(ahead)
+        let told = rows.iter().filter(|row| row.quickest().contains(&at)).filter_map(|row| {
+            let times = row.times();
+            let worst = (0..times.len()).max_by(|a, b| times[*a].median.total_cmp(&times[*b].median))?;
+            let ahead = times[at].against(&times[worst]);
+            let (name, low, high) = (placement::name(placement::PLACES[worst]), times[at].median, times[worst].median);
+            let told = format!("{} ({} ns; the {name} {} ns)", row.work, significant(low), significant(high));
+            (ahead.verdict == Verdict::Faster).then_some(told)
         });
         let told: Vec<String> = told.collect();
         let name = placement::name(*place);
         if told.is_empty() {
-            out.push(format!("The {name} is the quickest at nothing here."));
+            out.push(format!("The {name} is ahead at nothing here."));
         } else {
             out.push(format!("The {name} is the quickest, or level with it, at {}.", told.join("; ")));
         }
@@ -128,8 +116,10 @@ pub(crate) fn placement(rows: &[placement::WorkTime]) -> Vec<String> {
     let find = |work: &str| rows.iter().find(|row| row.work.starts_with(work));
     if let (Some(give), Some(take), Some(join)) = (find("inserting"), find("removing"), find("iterating over it with"))
     {
-        let (change, walk) = (give.table + take.table - give.pool - take.pool, join.pool - join.table);
-        if change > 0.0 && walk > 0.0 {
+        let is_ahead = |one: &Summary, other: &Summary| one.against(other).verdict == Verdict::Faster;
+        let change = give.table.median + take.table.median - give.pool.median - take.pool.median;
+        let walk = join.pool.median - join.table.median;
+        if is_ahead(&give.pool, &give.table) && is_ahead(&join.table, &join.pool) && change > 0.0 {
             out.push(format!(
                 "A pool pays for itself where a value is inserted and removed at least once for every {} rows that are \
                  iterated together with a table.",
@@ -140,24 +130,22 @@ pub(crate) fn placement(rows: &[placement::WorkTime]) -> Vec<String> {
     out
 }
 
-pub(crate) fn removal(rows: &[removal::RemovalTime]) -> Vec<String> {
+pub(crate) fn removal(rows: &[RemovalTime]) -> Vec<String> {
     let row = |way: Way, order: Order, count: usize| {
         rows.iter().find(|row| (row.way, row.order, row.count) == (way, order, count))
     };
     let [least, _, most] = COUNTS;
     let mut out = Vec::new();
 
-    if let (Some(swap), Some(shift)) = (row(Way::Swap, Order::Random, most), row(Way::Shift, Order::Random, most)) {
-        let about = if shift.is_estimated() { "an estimated " } else { "" };
-        let verdict = match swap.is_level_with(shift) {
-            true => "the difference is within the noise".to_string(),
-            false => format!("swapping is {about}{}", compared(shift.mean() / swap.mean(), "shifting")),
-        };
+    let random = Way::ALL.map(|way| row(way, Order::Random, most));
+    if let [Some(swap), Some(shift), Some(deferred)] = random {
         out.push(format!(
-            "Emptying a set of {} in random order takes {} by swapping and {about}{} by shifting: {verdict}.",
+            "Emptying a set of {} in random order takes {} by swapping, {} by deferred removal and {} by shifting: swapping is {}.",
             thousands(most as u64),
-            span(swap.mean()),
-            span(shift.mean()),
+            told(&swap.time),
+            told(&deferred.time),
+            told(&shift.time),
+            compared(swap.time.against(&shift.time), "shifting")
         ));
     }
 
@@ -165,119 +153,75 @@ pub(crate) fn removal(rows: &[removal::RemovalTime]) -> Vec<String> {
         .iter()
         .filter_map(|&way| {
             let (small, large) = (row(way, Order::Random, least)?, row(way, Order::Random, most)?);
-            if small.is_level_with(large) {
-                return Some(format!("{way} takes as long within the noise"));
-            }
-            let ratio = large.mean() / small.mean();
-            let exponent = ratio.ln() / (most as f64 / least as f64).ln();
-            let about = if large.is_estimated() || small.is_estimated() { "an estimated " } else { "" };
-            Some(format!(
-                "{way} takes {about}{} times as long (as n to the power of {exponent:.1})",
-                significant(ratio)
-            ))
+            let slower = small.time.against(&large.time);
+            let exponent = |ratio: f64| format!("{:.1}", ratio.ln() / (most as f64 / least as f64).ln());
+            let [low, high] = [large.time.low / small.time.high, large.time.high / small.time.low].map(exponent);
+            let power = if low == high { low } else { format!("{low} to {high}") };
+            Some(match slower.verdict {
+                Verdict::Level => format!("{way} takes as long within the noise"),
+                // The estimate was scaled by the square, so that a power would say nothing.
+                _ if slower.is_estimate => {
+                    format!("{way} is expected to take {} as long", rough_times(slower.ratio).replace("≈ ", "about "))
+                }
+                _ => format!("{way} takes {} as long (n to the power of {power})", times(slower.ratio)),
+            })
         })
         .collect();
     if !growth.is_empty() {
         out.push(format!("For {} times the values in random order, {}.", most / least, listed(&growth)));
     }
 
-    let pairs: Vec<(&removal::RemovalTime, &removal::RemovalTime)> = Order::ALL
-        .iter()
-        .flat_map(|&order| COUNTS.map(|count| (order, count)))
-        .filter_map(|(order, count)| Some((row(Way::Deferred, order, count)?, row(Way::Swap, order, count)?)))
-        .collect();
-    let apart = pairs.iter().filter(|(deferred, swap)| !deferred.is_level_with(swap));
-    let ratios: Vec<f64> = apart.map(|(deferred, swap)| deferred.mean() / swap.mean()).collect();
-    let level = pairs.len() - ratios.len();
-    if ratios.is_empty() && level > 0 {
-        out.push(format!(
-            "Deferred removal keeps the order too; in all {level} pairs its difference from swapping is within the noise."
-        ));
-    } else if !ratios.is_empty() {
-        let middle = (ratios.iter().map(|r| r.ln()).sum::<f64>() / ratios.len() as f64).exp();
-        let (low, high) = ratios.iter().fold((f64::INFINITY, 0.0_f64), |(l, h), &r| (l.min(r), h.max(r)));
-        let noise = match level {
-            0 => String::new(),
-            _ => format!("; in {level} more the difference is within the noise"),
-        };
-        out.push(format!(
-            "Deferred removal keeps the order too, and takes {} times as long as swapping on average ({} to {} times over {} pairs{noise}).",
-            significant(middle),
-            significant(low),
-            significant(high),
-            ratios.len()
-        ));
+    for (what, one, other) in [
+        ("Deferred removal, which keeps the order, against swapping, which does not", Way::Deferred, Way::Swap),
+        ("Deferred removal against shifting, which keeps the order too", Way::Deferred, Way::Shift),
+    ] {
+        let pairs = COUNTS.iter().flat_map(|&count| Order::ALL.map(|order| (order, count)));
+        let all: Vec<_> = pairs
+            .filter_map(|(order, count)| {
+                let (one, other) = (row(one, order, count)?, row(other, order, count)?);
+                Some((format!("{order} {}", thousands(count as u64)), one.time.against(&other.time)))
+            })
+            .collect();
+        out.extend(cases("in", "cases", &all).map(|cases| format!("{what}: {cases}.")));
     }
 
-    out.extend(observation("in shifting, reverse order is the quickest and linear the slowest", |count| {
-        let [reverse, linear, random] = Order::ALL.map(|order| row(Way::Shift, order, count));
-        Some(Answer::of(&[(reverse?, random?), (random?, linear?)]))
-    }));
-    out.extend(observation("in swapping, random order is the slowest", |count| {
-        let [reverse, linear, random] = Order::ALL.map(|order| row(Way::Swap, order, count));
-        Some(Answer::of(&[(linear?, random?), (reverse?, random?)]))
-    }));
+    for (way, one, other) in [
+        (Way::Swap, Order::Reverse, Order::Linear),
+        (Way::Swap, Order::Linear, Order::Random),
+        (Way::Shift, Order::Reverse, Order::Random),
+        (Way::Shift, Order::Random, Order::Linear),
+        (Way::Deferred, Order::Linear, Order::Reverse),
+    ] {
+        let name = match way {
+            Way::Swap => "Swapping",
+            Way::Shift => "Shifting",
+            Way::Deferred => "Deferred removal",
+        };
+        let all: Vec<_> = COUNTS
+            .iter()
+            .filter_map(|&count| {
+                let (one, other) = (row(way, one, count)?, row(way, other, count)?);
+                Some((thousands(count as u64), one.time.against(&other.time)))
+            })
+            .collect();
+        out.extend(
+            cases("at", "counts", &all).map(|cases| format!("{name} in {one} order against {other} order: {cases}.")),
+        );
+    }
 
     let unrun: Vec<String> = rows
         .iter()
-        .filter(|row| row.is_estimated())
+        .filter(|row| row.time.is_estimate())
         .map(|row| format!("{} {} {}", row.way, row.order, thousands(row.count as u64)))
         .collect();
     if !unrun.is_empty() {
         out.push(format!(
-            "Not run for want of time, but scaled up from a smaller run by the square: {}.",
+            "Estimated, not run (marked ≈): {}. They are scaled up from a smaller run by the square, and may be off by a factor of \
+             two. With --full they are run.",
             listed(&unrun)
         ));
     }
     out
-}
-
-/// Whether something that the reference figures show holds here.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Answer {
-    Yes,
-    No,
-    /// It is a matter of differences within the noise.
-    Noise,
-}
-
-impl Answer {
-    /// Whether the first of each pair is quicker than the second.
-    fn of(pairs: &[(&removal::RemovalTime, &removal::RemovalTime)]) -> Answer {
-        let is_level = |(a, b): &(&removal::RemovalTime, &removal::RemovalTime)| a.is_level_with(b);
-        if pairs.iter().any(|pair| pair.0.mean() > pair.1.mean() && !is_level(pair)) {
-            Answer::No
-        } else if pairs.iter().any(is_level) {
-            Answer::Noise
-        } else {
-            Answer::Yes
-        }
-    }
-}
-
-/// Says whether something that the reference figures show holds here, count by count.
-fn observation(what: &str, holds: impl Fn(usize) -> Option<Answer>) -> Option<String> {
-    let answers: Vec<(usize, Answer)> = COUNTS.iter().filter_map(|&count| Some((count, holds(count)?))).collect();
-    let with = |answer: Answer| -> Vec<String> {
-        answers.iter().filter(|a| a.1 == answer).map(|a| thousands(a.0 as u64)).collect()
-    };
-    let (failing, noisy) = (with(Answer::No), with(Answer::Noise));
-    let all = |some: &[String]| some.len() == answers.len();
-    let noise = match noisy.is_empty() {
-        true => String::new(),
-        false => format!("; at {} the differences are within the noise", listed(&noisy)),
-    };
-    if answers.is_empty() {
-        None
-    } else if all(&noisy) {
-        Some(format!("In the reference, {what}; here the differences are within the noise at every count."))
-    } else if failing.is_empty() {
-        Some(format!("As in the reference, {what}{noise}."))
-    } else if all(&failing) {
-        Some(format!("In the reference, {what}; here not at any count."))
-    } else {
-        Some(format!("In the reference, {what}; here not at {}{noise}.", listed(&failing)))
-    }
 }
 
 pub(crate) fn memory(rows: &[footprint::MemoryUse]) -> Vec<String> {
@@ -345,29 +289,22 @@ fn runs(winners: impl Iterator<Item = (f64, Layout)>) -> String {
 /// What the frames of a world show.
 pub(crate) fn simulation(simulation: &Simulation) -> Vec<String> {
     let mut out = Vec::new();
-    let frame = |layout| simulation.row(layout, FRAME).map(|row| row.time.min);
+    let frame = |layout| simulation.row(layout, FRAME).map(|row| row.time);
     if let (Some(structs), Some(lanes)) = (frame(World::Table), frame(World::Soa)) {
         out.push(format!(
-            "A frame of {} entities takes {} with structs in tables and {} with lanes.",
+            "A frame of {} entities takes {} with structs in tables and {} with lanes: lanes are {}.",
             thousands(simulation.entities as u64),
-            span(structs),
-            span(lanes)
-        ));
-    }
-    let median = |layout| simulation.row(layout, FRAME).map(|row| row.time.median);
-    if let (Some(structs), Some(lanes)) = (median(World::Table), median(World::Soa)) {
-        out.push(format!(
-            "On this machine, with whatever else it does, half of the frames take up to {} with structs and {} with lanes.",
-            span(structs),
-            span(lanes)
+            span(structs.median),
+            span(lanes.median),
+            compared(lanes.against(&structs), "structs")
         ));
     }
     for (system, what) in [("motion", "Moving all that moves"), ("extent", "Reading one field of all positions")] {
         let rows = World::ALL.map(|layout| simulation.row(layout, system));
         if let [Some(structs), Some(lanes)] = rows {
-            let ratio = structs.time.min / lanes.time.min;
             let entities = thousands(structs.entities as u64);
-            out.push(format!("{what} ({entities} entities), lanes are {}.", compared(ratio, "structs")));
+            let verdict = compared(lanes.time.against(&structs.time), "structs");
+            out.push(format!("{what} ({entities} entities), lanes are {verdict}."));
         }
     }
     if let (Some(bullets), Some(stunned)) =
@@ -375,14 +312,14 @@ pub(crate) fn simulation(simulation: &Simulation) -> Vec<String> {
     {
         out.push(format!(
             "Despawning an entity and spawning another takes {}, inserting or removing a component {}.",
-            span(bullets.time.min / bullets.entities.max(1) as f64),
-            span(stunned.time.min / stunned.entities.max(1) as f64)
+            span(bullets.time.per(bullets.entities.max(1) as f64).median),
+            span(stunned.time.per(stunned.entities.max(1) as f64).median)
         ));
     }
     for memory in &simulation.memory {
         let beyond = (memory.held - memory.components.min(memory.held)) as f64 / simulation.entities.max(1) as f64;
         out.push(format!(
-            "The world in layout {} holds {}, of which {} are components: {} bytes an entity beyond them, room to grow included.",
+            "The world in layout {} holds {}, of which {} are components: {} bytes an entity beyond them, unused capacity included.",
             memory.layout.name(),
             bytes(memory.held as u64),
             bytes(memory.components as u64),

@@ -8,5 +8,6 @@ pub(crate) mod page;
 pub(crate) mod plots;
 pub(crate) mod progress;
 pub(crate) mod report;
+pub(crate) mod sheet;
 pub(crate) mod svg;
 pub(crate) mod text;

@@ -1,13 +1,15 @@
 //! The report as one HTML page that needs nothing beside itself.
 
 use crate::measuring::placement as places;
-use crate::measuring::removal::{Order, Outcome, Way};
+use crate::measuring::removal::{Order, Way};
 use crate::measuring::simulation::{self, FRAME};
-use crate::presenting::figures::{bytes, micros, percent, significant, span, thousands, times};
-use crate::presenting::plots;
+use crate::measuring::speed::CONTENDERS;
+use crate::measuring::stats::{Summary, Verdict};
+use crate::presenting::figures::{percent, rough_times, span, thousands, times};
+use crate::presenting::plots::{self, COLOURS};
 use crate::presenting::report::Report;
-use crate::presenting::svg::escape;
-use crate::presenting::text::{side_by_side, to_swap};
+use crate::presenting::sheet::{self, Sheet};
+use crate::presenting::svg::{Mark, escape};
 use phalanx_store::memory::Layout;
 
 const STYLE: &str = include_str!("page.css");
@@ -21,9 +23,14 @@ pub(crate) fn page(report: &Report) -> String {
         "<title>Phalanx on this machine</title>\n<style>\n{STYLE}</style>\n</head>\n<body>\n<main>\n"
     ));
     out.push_str("<h1>Phalanx on this machine</h1>\n");
-    out.push_str(&format!("<p class=\"lead\">{}</p>\n", escape(&report.machine.describe())));
-    if let Some(caveat) = report.caveat() {
-        out.push_str(&format!("<p class=\"caveat\">{}</p>\n", escape(caveat)));
+    for line in [report.machine.describe(), report.conditions.describe()] {
+        out.push_str(&format!("<p class=\"lead\">{}</p>\n", escape(&line)));
+    }
+    for caveat in report.caveats() {
+        out.push_str(&format!("<p class=\"caveat\"><b>Note:</b> {}</p>\n", escape(&caveat)));
+    }
+    if let Some(noise) = report.noise() {
+        out.push_str(&format!("<p class=\"about\">{}</p>\n", escape(&noise)));
     }
     out.push_str(&headlines(report));
     out.push_str(&speed(report));
@@ -32,10 +39,10 @@ pub(crate) fn page(report: &Report) -> String {
     out.push_str(&world(report));
     out.push_str(&placement(report));
     out.push_str(&format!(
-        "<footer>Phalanx {}; measured in {}. The reference figures come from other languages on other machines: \
-         compare directions and magnitudes.</footer>\n</main>\n</body>\n</html>\n",
+        "<footer>Phalanx {}; measured in {} by <code>phalanx measure{}</code>.</footer>\n</main>\n</body>\n</html>\n",
         escape(report.version),
-        span(report.seconds * 1e9)
+        span(report.seconds * 1e9),
+        if report.quick { "" } else { " --full" }
     ));
     out
 }
@@ -52,20 +59,28 @@ fn headlines(report: &Report) -> String {
             escape(&words)
         ));
     };
-    let ratios: Vec<f64> = report.speed.rows.iter().map(|row| row.ratio).collect();
-    if !ratios.is_empty() {
-        let mean = (ratios.iter().map(|r| r.ln()).sum::<f64>() / ratios.len() as f64).exp();
-        let words = format!("as fast as the map: the packed store, geometric mean of {} scenarios", ratios.len());
-        headline(times(mean), words);
+    let rows = &report.speed.rows;
+    if !rows.is_empty() {
+        let mean = |map: fn(&crate::measuring::speed::StoreSpeed) -> Summary| {
+            let logarithms = rows.iter().map(|row| row.packed.against(&map(row)).ratio.ln());
+            times((logarithms.sum::<f64>() / rows.len() as f64).exp())
+        };
+        let words = format!(
+            "as fast as std's map with SipHash, and {} as fast as with foldhash: the packed store, geometric mean of {} scenarios",
+            mean(|row| row.foldhash),
+            rows.len()
+        );
+        headline(mean(|row| row.siphash), words);
     }
     let rows = &report.removal.rows;
     let random =
         |way| rows.iter().filter(move |row| row.order == Order::Random && row.way == way).max_by_key(|row| row.count);
     if let (Some(shift), Some(deferred)) = (random(Way::Shift), random(Way::Deferred)) {
-        let [about, figure] = match (shift.is_level_with(deferred), shift.is_estimated()) {
-            (true, _) => ["", "no difference beyond the noise"].map(str::to_string),
-            (false, true) => ["estimated: ".to_string(), format!("≈ {}", times(shift.mean() / deferred.mean()))],
-            (false, false) => [String::new(), times(shift.mean() / deferred.mean())],
+        let slower = deferred.time.against(&shift.time);
+        let (figure, about) = match (slower.verdict, slower.is_estimate) {
+            (Verdict::Level, _) => ("level".to_string(), ""),
+            (_, true) => (rough_times(slower.ratio), "(estimated) "),
+            (_, false) => (times(slower.ratio), ""),
         };
         let words = format!(
             "{about}as long for shifting as for deferred removal: both keep the order, emptying a set of {} at random",
@@ -87,7 +102,7 @@ fn headlines(report: &Report) -> String {
         );
         headline(times(spread(row)), words);
     }
-    let frame = |layout| report.world.row(layout, FRAME).map(|row| row.time.min);
+    let frame = |layout| report.world.row(layout, FRAME).map(|row| row.time.median);
     if let (Some(structs), Some(lanes)) = (frame(simulation::Layout::Table), frame(simulation::Layout::Soa)) {
         let words =
             format!("a frame of a world with {} entities of six kinds", thousands(report.world.entities as u64));
@@ -97,211 +112,153 @@ fn headlines(report: &Report) -> String {
     out
 }
 
-fn section(title: &str, about: &str, plot: &str, caption: &str, findings: &[String], table: &str) -> String {
-    let findings: String = findings.iter().map(|finding| format!("<li>{}</li>\n", escape(finding))).collect();
-    format!(
-        "<section>\n<h2>{title}</h2>\n<p class=\"about\">{about}</p>\n<figure>\n{plot}<figcaption>{caption}</figcaption>\n</figure>\n\
-         <ul>\n{findings}</ul>\n<details open=\"\"><summary>All figures</summary>\n<div class=\"scroll\">\n{table}</div>\n</details>\n</section>\n"
-    )
+/// The parts of a section: what it is about, a picture, sentences and a table.
+struct Section<'a> {
+    title: &'a str,
+    about: String,
+    plot: String,
+    caption: String,
+    findings: &'a [String],
+    sheet: Sheet,
+}
+
+impl Section<'_> {
+    fn html(&self) -> String {
+        let Section { title, about, plot, caption, findings, sheet } = self;
+        let findings: String = findings.iter().map(|finding| format!("<li>{}</li>\n", escape(finding))).collect();
+        // What scrolls can be reached by keys, and says that it scrolls where the page is narrow.
+        let scroll = |what: &str, inner: &str| {
+            format!(
+                "<p class=\"hint\">The {what} scrolls sideways →</p>\n<div class=\"scroll\" role=\"region\" tabindex=\"0\" \
+                 aria-label=\"{title}: {what}\">\n{inner}</div>\n"
+            )
+        };
+        format!(
+            "<section>\n<h2>{title}</h2>\n<p class=\"about\">{about}</p>\n<figure>\n{}<figcaption>{caption}</figcaption>\n</figure>\n\
+             <ul>\n{findings}</ul>\n{}</section>\n",
+            scroll("picture", plot),
+            scroll("table", &table(sheet))
+        )
+    }
+}
+
+/// Names contenders by their marks.
+fn legend(names: &[&str]) -> String {
+    let marks = names.iter().zip(Mark::ALL).zip(COLOURS);
+    let each =
+        marks.map(|((name, mark), colour)| format!("<i class=\"{colour}\">{}</i> {}", mark.sign(), escape(name)));
+    each.collect::<Vec<_>>().join(", ")
 }
 
 fn speed(report: &Report) -> String {
-    let header = ["scenario", "ns per", "packed", "slot", "map", "packed vs map", "slot vs map", "reference", "rounds"];
-    let rows = report.speed.rows.iter().map(|row| {
-        vec![
-            Cell::word(row.name),
-            Cell::word(row.per),
-            Cell::figure(significant(row.packed)),
-            Cell::figure(significant(row.slot)),
-            Cell::figure(significant(row.map)),
-            Cell { text: times(row.ratio), class: if row.ratio >= 1.0 { "best" } else { "" } },
-            Cell::figure(times(row.slot_ratio)),
-            Cell::figure(times(row.reference_ratio)),
-            Cell::figure(row.rounds.to_string()),
-        ]
-    });
-    section(
-        "A packed store against a map",
-        &format!(
-            "How many times as fast as the standard hash map, by the quickest of many interleaved rounds. {}",
-            crate::measuring::speed::HASHING
+    Section {
+        title: "Stores against maps",
+        about: "A store gives stable handles; a map under counted keys is what it takes to have them without one. Std's map \
+                hashes with SipHash, which withstands hostile keys. Foldhash is faster, and is the hasher to compare with where keys \
+                can be trusted."
+            .into(),
+        plot: plots::speed(&report.speed.rows),
+        caption: format!(
+            "Nanoseconds for each value, read or replacement: {}. Lines span the middle half of the rounds. Logarithmic.",
+            legend(&CONTENDERS)
         ),
-        &plots::speed(&report.speed.rows),
-        "<i class=\"c0\">●</i> packed store, <i class=\"c1\">◆</i> slot store, ○ the reference: a packed store in TypeScript. Logarithmic.",
-        &report.speed.findings,
-        &table(&header, 2, rows),
-    )
+        findings: &report.speed.findings,
+        sheet: sheet::speed(&report.speed.rows),
+    }
+    .html()
 }
 
 fn removal(report: &Report) -> String {
-    let header =
-        ["way", "order", "count", "mean µs", "error", "std dev", "median", "to swap", "reference mean µs", "runs"];
-    let all = &report.removal.rows;
-    let rows = all.iter().map(|row| {
-        let [error, deviation, median] = match row.outcome {
-            Outcome::Measured(s) => [s.error, s.std_dev, Some(s.median)],
-            Outcome::Estimated { .. } => [None; 3],
-        };
-        let figure = |figure: Option<f64>| Cell::figure(figure.map_or("–".to_string(), micros));
-        let about = if row.is_estimated() { "≈ " } else { "" };
-        vec![
-            Cell::word(row.way.name()),
-            Cell::word(row.order.name()),
-            Cell::figure(thousands(row.count as u64)),
-            Cell::figure(format!("{about}{}", micros(row.mean()))),
-            figure(error),
-            figure(deviation),
-            figure(median),
-            Cell::figure(to_swap(all, row)),
-            figure(row.reference_mean),
-            Cell::figure(row.note()),
-        ]
-    });
-    section(
-        "Removing everything, three ways",
-        "The time to remove every value of a sparse set one by one. Error is half of the 99.9 % confidence interval. Ways whose \
-         means are no further apart than their standard deviations reach are not compared: their ratio would be noise.",
-        &plots::removal(all),
-        "<i class=\"c0\">swap</i> moves the last value into the gap, <i class=\"c1\">shift</i> moves up all behind it, \
-         <i class=\"c2\">deferred</i> marks, and closes all gaps in one pass. Dashed with rings: the reference, a sparse set in C#. Both axes logarithmic.",
-        &report.removal.findings,
-        &table(&header, 2, rows),
-    )
+    Section {
+        title: "Removing everything, three ways",
+        about: "The time to remove every value of a sparse set one by one. Figures with ≈ were estimated.".into(),
+        plot: plots::removal(&report.removal.rows),
+        caption: format!(
+            "{}. Swapping moves the last value into the gap, shifting moves up all behind it, deferred removal marks, and closes all \
+             gaps in one pass. Hollow marks with dashed lines are estimates. Both axes logarithmic.",
+            legend(&Way::ALL.map(Way::name))
+        ),
+        findings: &report.removal.findings,
+        sheet: sheet::removal(&report.removal.rows),
+    }
+    .html()
 }
 
 fn memory(report: &Report) -> String {
-    let header = [
-        "size",
-        "entities",
-        "utilisation",
-        "packed",
-        "slot",
-        "sparse",
-        "linear",
-        "model: packed",
-        "slot",
-        "sparse",
-        "linear",
-    ];
-    let rows = report.memory.rows.iter().map(|row| {
-        let best = row.cheapest(&Layout::ALL);
-        let mut cells = vec![
-            Cell::figure(row.size.to_string()),
-            Cell::figure(thousands(row.entities)),
-            Cell::figure(percent(row.utilisation)),
-        ];
-        cells.extend(row.layouts.iter().map(|footprint| Cell {
-            text: bytes(footprint.measured),
-            class: if Some(footprint.layout) == best { "best" } else { "" },
-        }));
-        cells.extend(row.layouts.iter().map(|footprint| Cell::figure(bytes(footprint.model))));
-        cells
-    });
-    section(
-        "Memory by layout",
-        "The bytes that real containers hold from the allocator, beside the model's.",
-        &plots::memory(&report.memory.rows),
-        "Lines with dots: containers. Dashed with rings, where it differs: the model. Both axes logarithmic.",
-        &report.memory.findings,
-        &table(&header, 0, rows),
-    )
+    Section {
+        title: "Memory by layout",
+        about: "The bytes that real containers hold from the allocator, and by how much the model of <code>phalanx advise</code> \
+                is off."
+            .into(),
+        plot: plots::memory(&report.memory.rows),
+        caption: format!(
+            "{}. Hollow marks with dashed lines, where they differ: the model. Both axes logarithmic.",
+            legend(&Layout::ALL.map(Layout::name))
+        ),
+        findings: &report.memory.findings,
+        sheet: sheet::memory(&report.memory.rows),
+    }
+    .html()
 }
 
 fn world(report: &Report) -> String {
     let world = &report.world;
-    let header = ["system", "touches", "entities", "table", "soa", "soa vs table", "table M/s", "soa M/s", "frames"];
-    let rows = side_by_side(world).map(|[structs, lanes]| {
-        let ratio = structs.time.min / lanes.time.min;
-        vec![
-            Cell::word(structs.system),
-            Cell::word(structs.about),
-            Cell::figure(thousands(structs.entities as u64)),
-            Cell::figure(span(structs.time.min)),
-            Cell::figure(span(lanes.time.min)),
-            Cell { text: times(ratio), class: if ratio >= 1.0 { "best" } else { "" } },
-            Cell::figure(significant(structs.throughput())),
-            Cell::figure(significant(lanes.throughput())),
-            Cell::figure(structs.time.runs.to_string()),
-        ]
-    });
     let kinds: Vec<String> =
         world.kinds.iter().map(|k| format!("{} {}s", thousands(k.entities as u64), k.name)).collect();
-    section(
-        "A world at work",
-        &format!(
-            "{} entities: {}. The quickest of many interleaved frames.",
+    Section {
+        title: "A world at work",
+        about: format!(
+            "{} entities: {}. Frames of the two layouts are interleaved. M/s are millions of entities a second.",
             thousands(world.entities as u64),
             escape(&kinds.join(", "))
         ),
-        &plots::world(world),
-        "The time of each system in a frame, with position, velocity and acceleration as <i class=\"c0\">● structs in a \
-         table</i> or as <i class=\"c2\">◆ lanes of a field each</i>. Logarithmic.",
-        &world.findings,
-        &table(&header, 2, rows),
-    )
+        plot: plots::world(world),
+        caption: format!(
+            "The time of each system in a frame, with position, velocity and acceleration as {}. Lines span the middle half of the \
+             frames. Logarithmic.",
+            legend(&["structs in a table", "lanes of a field each (soa)"])
+        ),
+        findings: &world.findings,
+        sheet: sheet::world(world),
+    }
+    .html()
 }
 
 fn placement(report: &Report) -> String {
-    let header = ["work", "ns per", "table", "pool", "linear", "of", "rounds"];
-    let rows = report.placement.rows.iter().map(|row| {
-        let figure = |place: usize| Cell {
-            text: significant(row.nanos()[place]),
-            class: if row.quickest() == place { "best" } else { "" },
-        };
-        vec![
-            Cell::word(row.work),
-            Cell::word(row.per),
-            figure(0),
-            figure(1),
-            figure(2),
-            Cell::figure(thousands(row.count as u64)),
-            Cell::figure(row.rounds.to_string()),
-        ]
-    });
-    section(
-        "One component in three places",
-        &format!(
+    Section {
+        title: "One component in three places",
+        about: format!(
             "A component of 16 bytes that half of {} entities have, beside {} bytes of others in tables, kept in tables, too, \
-             in a pool or in a linear store: the quickest of many interleaved rounds.",
+             in a pool or in a linear store. The quickest, and what is level with it, is bold, and named in a column.",
             thousands(places::ENTITIES as u64),
             places::BODY
         ),
-        &plots::placement(&report.placement.rows),
-        "Nanoseconds for each, with the component in a <i class=\"c0\">● table</i>, a <i class=\"c2\">◆ pool</i> or a \
-         <i class=\"c3\">● linear store</i>. Logarithmic.",
-        &report.placement.findings,
-        &table(&header, 2, rows),
-    )
-}
-
-struct Cell {
-    text: String,
-    class: &'static str,
-}
-
-impl Cell {
-    fn word(text: &str) -> Cell {
-        Cell { text: text.to_string(), class: "word" }
+        plot: plots::placement(&report.placement.rows),
+        caption: format!(
+            "Nanoseconds for each, with the component in {}. Lines span the middle half of the rounds. Logarithmic.",
+            legend(&places::PLACES.map(places::name))
+        ),
+        findings: &report.placement.findings,
+        sheet: sheet::placement(&report.placement.rows),
     }
-
-    fn figure(text: String) -> Cell {
-        Cell { text, class: "" }
-    }
+    .html()
 }
 
-/// A table whose first `words` headers stand over words.
-fn table(header: &[&str], words: usize, rows: impl Iterator<Item = Vec<Cell>>) -> String {
+fn table(sheet: &Sheet) -> String {
+    let class = |index: usize, is_best: bool| match (index < sheet.words, is_best) {
+        (true, _) => " class=\"word\"",
+        (false, true) => " class=\"best\"",
+        (false, false) => "",
+    };
     let mut out = String::from("<table>\n<thead><tr>");
-    for (index, name) in header.iter().enumerate() {
-        let class = if index < words { " class=\"word\"" } else { "" };
-        out.push_str(&format!("<th{class}>{}</th>", escape(name)));
+    for (index, name) in sheet.header.iter().enumerate() {
+        out.push_str(&format!("<th scope=\"col\"{}>{}</th>", class(index, false), escape(name)));
     }
     out.push_str("</tr></thead>\n<tbody>\n");
-    for row in rows {
+    for row in &sheet.rows {
         out.push_str("<tr>");
-        for Cell { text, class } in row {
-            let class = if class.is_empty() { String::new() } else { format!(" class=\"{class}\"") };
-            out.push_str(&format!("<td{class}>{}</td>", escape(&text)));
+        for (index, cell) in row.iter().enumerate() {
+            out.push_str(&format!("<td{}>{}</td>", class(index, cell.is_best), escape(&cell.text)));
         }
         out.push_str("</tr>\n");
     }

@@ -2,109 +2,103 @@
 
 use crate::measuring::removal::{COUNTS, Order, Way};
 use crate::measuring::simulation::Simulation;
+use crate::measuring::stats::Summary;
 use crate::measuring::{footprint, placement as places, removal, speed};
-use crate::presenting::chart::{Axis, Frame, Series, panel};
-use crate::presenting::figures::{bytes, percent, span, thousands, times};
-use crate::presenting::svg::{Anchor, LogScale, Svg, decades};
-use crate::presenting::text::side_by_side;
+use crate::presenting::chart::{Axis, Frame, Point, Series, panel};
+use crate::presenting::figures::{bytes, percent, range, rough_span, span, thousands, tick_span};
+use crate::presenting::sheet::side_by_side;
+use crate::presenting::svg::{Anchor, LogScale, Mark, Svg, decades};
 use phalanx_store::memory::Layout;
 
 const WIDTH: f64 = 960.0;
 
-/// The colour class of a layout, the same in every picture.
-pub(crate) fn layout_colour(layout: Layout) -> &'static str {
-    match layout {
-        Layout::Packed => "c0",
-        Layout::Slot => "c1",
-        Layout::Sparse => "c2",
-        Layout::Linear => "c3",
-    }
+/// The colour classes, in the order of [`Mark::ALL`]. A contender has the same number in both.
+pub(crate) const COLOURS: [&str; 4] = ["c0", "c1", "c2", "c3"];
+
+/// A row of a picture: its name, and the times of the contenders in it.
+struct Row<'a> {
+    name: &'a str,
+    times: Vec<(&'a str, Summary)>,
 }
 
-/// The colour class of a way to remove.
-pub(crate) fn way_colour(way: Way) -> &'static str {
-    match way {
-        Way::Swap => "c0",
-        Way::Shift => "c1",
-        Way::Deferred => "c2",
-    }
-}
-
-/// How many times as fast as the map: a dot for the packed store, a diamond for the slot store, a ring for the reference.
-pub(crate) fn speed(rows: &[speed::StoreSpeed]) -> String {
-    const ROW: f64 = 50.0;
-    const TOP: f64 = 34.0;
-    let (left, right) = (180.0, WIDTH - 130.0);
+/// Draws a mark for the median of each contender in each row, on a logarithmic axis, with a line over the middle half of its runs.
+fn rows(label: &str, left: f64, rows: &[Row<'_>]) -> String {
+    const ROW: f64 = 38.0;
+    const TOP: f64 = 14.0;
+    let right = WIDTH - 40.0;
     let bottom = TOP + ROW * rows.len() as f64;
-    let mut svg = Svg::new(WIDTH, bottom + 30.0, "How many times as fast as the map each store is, by scenario");
-    let ratios = rows.iter().flat_map(|row| [row.ratio, row.slot_ratio, row.reference_ratio]);
-    let (low, high) = ratios.fold((0.8_f64, 2.0_f64), |(low, high), r| (low.min(r), high.max(r)));
-    let range = (2_f64.powf(low.log2().floor()), 2_f64.powf(high.log2().ceil()));
-    let across = LogScale::new(range, (left, right));
-
-    let mut tick = range.0;
-    while tick <= range.1 * 1.01 {
-        let class = if (tick - 1.0).abs() < 1e-9 { "axis" } else { "grid" };
-        svg.line(class, (across.at(tick), TOP), (across.at(tick), bottom));
-        let words = if tick < 1.0 { format!("1/{:.0}", 1.0 / tick) } else { format!("{tick:.0}×") };
-        svg.text("tick", (across.at(tick), bottom + 20.0), Anchor::Middle, &words);
-        tick *= 2.0;
+    let mut svg = Svg::new(WIDTH, bottom + 30.0, label);
+    let scale = decades(rows.iter().flat_map(|row| row.times.iter().map(|(_, time)| time.median)));
+    let across = LogScale::new(scale, (left, right));
+    for tick in powers(scale) {
+        svg.line("grid", (across.at(tick), TOP), (across.at(tick), bottom));
+        svg.text("tick", (across.at(tick), bottom + 20.0), Anchor::Middle, &tick_span(tick));
     }
-    svg.text("tick", (across.at(1.0) + 8.0, TOP - 12.0), Anchor::Start, "faster than the map →");
-    svg.text("tick", (WIDTH, TOP - 12.0), Anchor::End, "reference");
     for (index, row) in rows.iter().enumerate() {
         let y = TOP + ROW * (index as f64 + 0.5);
         svg.text("row", (0.0, y + 4.0), Anchor::Start, row.name);
-        svg.line("stem c0", (across.at(1.0), y), (across.at(row.ratio), y));
-        let reference = times(row.reference_ratio);
-        svg.dot("hollow quiet", (across.at(row.reference_ratio), y), 5.0, &format!("reference: {reference}"));
-        svg.diamond("mark c1", (across.at(row.slot_ratio), y), 5.5, &format!("slot store: {}", times(row.slot_ratio)));
-        svg.dot("dot c0", (across.at(row.ratio), y), 6.5, &format!("packed store: {}", times(row.ratio)));
-        svg.text("name c0", (across.at(row.ratio), y - 12.0), Anchor::Middle, &times(row.ratio));
-        svg.text("tick", (WIDTH, y + 4.0), Anchor::End, &reference);
+        svg.line("grid", (left, y), (right, y));
+        for (who, (name, time)) in row.times.iter().enumerate() {
+            let colour = COLOURS[who];
+            // Level contenders would hide each other.
+            let y = y + (who as f64 - (row.times.len() - 1) as f64 / 2.0) * 6.0;
+            svg.line(&format!("stem {colour}"), (across.at(time.low), y), (across.at(time.high), y));
+            let title = format!("{name}: {} (middle half {})", span(time.median), range(time.low, time.high));
+            svg.mark(&format!("mark {colour}"), Mark::ALL[who], (across.at(time.median), y), 5.0, &title);
+        }
     }
     svg.finish()
 }
 
-/// The time to remove everything, a panel for each order, a line for each way; reference figures dashed.
+/// Nanoseconds of each scenario, by store or map.
+pub(crate) fn speed(all: &[speed::StoreSpeed]) -> String {
+    let all: Vec<Row<'_>> = all
+        .iter()
+        .map(|row| Row { name: row.name, times: speed::CONTENDERS.into_iter().zip(row.times()).collect() })
+        .collect();
+    rows("Time of each scenario, by store or map", 180.0, &all)
+}
+
+/// The time of each system in a frame, by layout.
+pub(crate) fn world(simulation: &Simulation) -> String {
+    let all: Vec<Row<'_>> = side_by_side(simulation)
+        .map(|pair| Row { name: pair[0].system, times: pair.map(|row| (row.layout.name(), row.time)).to_vec() })
+        .collect();
+    rows("Time of each system in a frame, by layout", 180.0, &all)
+}
+
+/// Nanoseconds of each kind of work, by place.
+pub(crate) fn placement(all: &[places::WorkTime]) -> String {
+    let names = places::PLACES.map(places::name);
+    let all: Vec<Row<'_>> =
+        all.iter().map(|row| Row { name: row.work, times: names.into_iter().zip(row.times()).collect() }).collect();
+    rows("Time of each kind of work, by where the component is kept", 250.0, &all)
+}
+
+/// The time to remove everything, a panel for each order, a line for each way; estimates dashed and hollow.
 pub(crate) fn removal(rows: &[removal::RemovalTime]) -> String {
     let mut svg = Svg::new(WIDTH, 360.0, "Time to remove every element, by order, way and count");
-    let times = rows.iter().flat_map(|row| [Some(row.mean()), row.reference_mean]).flatten();
-    let range = decades(times);
-    let ticks = powers(range).map(|value| (value, span(value).replace(".00", "").replace(".0 ", " "))).collect();
-    let y = Axis { range, ticks };
+    let range = decades(rows.iter().map(|row| row.time.median));
+    let y = Axis { range, ticks: powers(range).map(|value| (value, tick_span(value))).collect() };
     let (first, last) = (COUNTS[0] as f64, COUNTS[COUNTS.len() - 1] as f64);
     let x = Axis {
         range: (first * 0.9, last * 1.1),
         ticks: COUNTS.map(|count| (count as f64, format!("{}k", count / 1000))).to_vec(),
     };
     for (index, order) in Order::ALL.into_iter().enumerate() {
-        let frame = Frame { left: 66.0 + 302.0 * index as f64, top: 44.0, width: 210.0, height: 270.0 };
-        let mut series = Vec::new();
-        for way in Way::ALL {
-            let rows = || rows.iter().filter(move |row| (row.way, row.order) == (way, order));
-            let reference: Vec<_> = rows()
-                .filter_map(|row| {
-                    Some((
-                        row.count as f64,
-                        row.reference_mean?,
-                        format!("reference, {way}: {}", span(row.reference_mean?)),
-                    ))
-                })
-                .collect();
-            if !reference.is_empty() {
-                series.push(Series { label: String::new(), colour: way_colour(way), faint: true, points: reference });
-            }
-            let points = rows()
-                .map(|row| {
-                    let title =
-                        format!("{way}, {} values: {} ({})", thousands(row.count as u64), span(row.mean()), row.note());
-                    (row.count as f64, row.mean(), title)
-                })
-                .collect();
-            series.push(Series { label: way.to_string(), colour: way_colour(way), faint: false, points });
-        }
-        panel(&mut svg, frame, &format!("{order} order"), &x, &y, index == 0, &series);
+        let frame = Frame { left: 66.0 + 302.0 * index as f64, top: 44.0, width: 198.0, height: 270.0 };
+        let line = |way: Way| {
+            let of_way = rows.iter().filter(|row| (row.way, row.order) == (way, order));
+            let points = of_way.map(|row| {
+                let (is_estimate, median) = (row.time.is_estimate(), row.time.median);
+                let time = if is_estimate { format!("{}, estimated", rough_span(median)) } else { span(median) };
+                let title = format!("{way}, {} values: {time}", thousands(row.count as u64));
+                Point { at: (row.count as f64, median), is_estimate, title }
+            });
+            let (colour, mark) = (COLOURS[way as usize], Mark::ALL[way as usize]);
+            Series { label: way.to_string(), colour, mark, faint: false, points: points.collect() }
+        };
+        panel(&mut svg, frame, &format!("{order} order"), &x, &y, index == 0, &Way::ALL.map(line));
     }
     svg.finish()
 }
@@ -132,25 +126,25 @@ pub(crate) fn memory(rows: &[footprint::MemoryUse]) -> String {
         let frame = Frame { left: 66.0 + pitch * index as f64, top: 44.0, width: pitch - 92.0, height: 270.0 };
         let mut series = Vec::new();
         for layout in Layout::ALL {
-            let colour = layout_colour(layout);
             let line = |faint, label: &str, value: fn(footprint::Footprint) -> u64| Series {
                 label: label.to_string(),
-                colour,
+                colour: COLOURS[layout as usize],
+                mark: Mark::ALL[layout as usize],
                 faint,
                 points: rows
                     .iter()
                     .filter(|row| value(row.of(layout)) > 0)
                     .map(|row| {
                         let count = value(row.of(layout));
-                        (
-                            row.utilisation,
-                            count as f64,
-                            format!("{layout}, {}: {}", percent(row.utilisation), bytes(count)),
-                        )
+                        let title = format!("{layout}, {}: {}", percent(row.utilisation), bytes(count));
+                        Point { at: (row.utilisation, count as f64), is_estimate: false, title }
                     })
                     .collect(),
             };
-            series.push(line(true, "", |f| f.model));
+            // Where the model is right, its line would only hide the other.
+            if rows.iter().any(|row| row.of(layout).model != row.of(layout).measured) {
+                series.push(line(true, "", |f| f.model));
+            }
             series.push(line(false, layout.name(), |f| f.measured));
         }
         panel(
@@ -168,67 +162,6 @@ pub(crate) fn memory(rows: &[footprint::MemoryUse]) -> String {
             Anchor::Middle,
             "share of entities that have a value",
         );
-    }
-    svg.finish()
-}
-
-/// The time of each system in a frame: a dot for structs in a table, a diamond for lanes.
-pub(crate) fn world(simulation: &Simulation) -> String {
-    const ROW: f64 = 38.0;
-    const TOP: f64 = 14.0;
-    let rows: Vec<_> = side_by_side(simulation).collect();
-    let (left, right) = (180.0, WIDTH - 40.0);
-    let bottom = TOP + ROW * rows.len() as f64;
-    let mut svg = Svg::new(WIDTH, bottom + 30.0, "Time of each system in a frame, by layout");
-    let range = decades(rows.iter().flatten().map(|row| row.time.min));
-    let across = LogScale::new(range, (left, right));
-    for tick in powers(range) {
-        svg.line("grid", (across.at(tick), TOP), (across.at(tick), bottom));
-        let words = span(tick).replace(".00", "").replace(".0 ", " ");
-        svg.text("tick", (across.at(tick), bottom + 20.0), Anchor::Middle, &words);
-    }
-    for (index, [structs, lanes]) in rows.iter().enumerate() {
-        let y = TOP + ROW * (index as f64 + 0.5);
-        let at = |row: &crate::measuring::simulation::SystemTime| (across.at(row.time.min), y);
-        svg.text("row", (0.0, y + 4.0), Anchor::Start, structs.system);
-        svg.line("stem c2", at(structs), at(lanes));
-        let title = |row: &crate::measuring::simulation::SystemTime| {
-            format!("{}: {}, {} entities", row.layout.name(), span(row.time.min), thousands(row.entities as u64))
-        };
-        svg.diamond("mark c2", at(lanes), 5.5, &title(lanes));
-        svg.dot("dot c0", at(structs), 6.0, &title(structs));
-    }
-    svg.finish()
-}
-
-/// Nanoseconds of each kind of work: a dot for the table, a diamond for the pool, a dot for the linear store.
-pub(crate) fn placement(rows: &[places::WorkTime]) -> String {
-    const ROW: f64 = 38.0;
-    const TOP: f64 = 14.0;
-    let (left, right) = (250.0, WIDTH - 40.0);
-    let bottom = TOP + ROW * rows.len() as f64;
-    let mut svg = Svg::new(WIDTH, bottom + 30.0, "Time of each kind of work, by where the component is kept");
-    let range = decades(rows.iter().flat_map(places::WorkTime::nanos));
-    let across = LogScale::new(range, (left, right));
-    for tick in powers(range) {
-        svg.line("grid", (across.at(tick), TOP), (across.at(tick), bottom));
-        let words = span(tick).replace(".00", "").replace(".0 ", " ");
-        svg.text("tick", (across.at(tick), bottom + 20.0), Anchor::Middle, &words);
-    }
-    for (index, row) in rows.iter().enumerate() {
-        let y = TOP + ROW * (index as f64 + 0.5);
-        let nanos = row.nanos();
-        let (least, most) = nanos.iter().fold((f64::INFINITY, 0.0_f64), |(l, m), n| (l.min(*n), m.max(*n)));
-        svg.text("row", (0.0, y + 4.0), Anchor::Start, row.work);
-        svg.line("stem c1", (across.at(least), y), (across.at(most), y));
-        for (place, nanos) in places::PLACES.iter().zip(nanos) {
-            let title = format!("{place}: {} for each {}", span(nanos), row.per);
-            match place {
-                phalanx::report::Placement::Pool => svg.diamond("mark c2", (across.at(nanos), y), 5.5, &title),
-                phalanx::report::Placement::Linear => svg.dot("dot c3", (across.at(nanos), y), 6.0, &title),
-                _ => svg.dot("dot c0", (across.at(nanos), y), 6.0, &title),
-            }
-        }
     }
     svg.finish()
 }

@@ -26,6 +26,29 @@ pub(crate) enum Anchor {
     End,
 }
 
+/// What stands at a point. Contenders differ in it, not in their colours alone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Mark {
+    Dot,
+    Diamond,
+    Square,
+    Triangle,
+}
+
+impl Mark {
+    pub(crate) const ALL: [Mark; 4] = [Mark::Dot, Mark::Diamond, Mark::Square, Mark::Triangle];
+
+    /// The same in a line of text.
+    pub(crate) fn sign(self) -> char {
+        match self {
+            Mark::Dot => '●',
+            Mark::Diamond => '◆',
+            Mark::Square => '■',
+            Mark::Triangle => '▲',
+        }
+    }
+}
+
 /// A drawing under way.
 #[derive(Debug)]
 pub(crate) struct Svg {
@@ -51,24 +74,20 @@ impl Svg {
         self.put(format_args!("<polyline class=\"{class}\" points=\"{}\"/>", points.join(" ")));
     }
 
-    /// A dot; `title` shows when the pointer rests on it.
-    pub(crate) fn dot(&mut self, class: &str, at: (f64, f64), radius: f64, title: &str) {
-        let ((x, y), title) = (at, escape(title));
-        self.put(format_args!(
-            "<circle class=\"{class}\" cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"{radius}\"><title>{title}</title></circle>"
-        ));
-    }
-
-    /// A square standing on its corner.
-    pub(crate) fn diamond(&mut self, class: &str, at: (f64, f64), radius: f64, title: &str) {
+    /// Draws a mark; `title` shows when the pointer rests on it.
+    pub(crate) fn mark(&mut self, class: &str, mark: Mark, at: (f64, f64), radius: f64, title: &str) {
         let ((x, y), r, title) = (at, radius, escape(title));
-        self.put(format_args!(
-            "<path class=\"{class}\" d=\"M{:.1} {y:.1}L{x:.1} {:.1}L{:.1} {y:.1}L{x:.1} {:.1}Z\"><title>{title}</title></path>",
-            x - r,
-            y - r,
-            x + r,
-            y + r
-        ));
+        let corners = match mark {
+            Mark::Dot => {
+                let circle = format!("<circle class=\"{class}\" cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"{r}\">");
+                return self.put(format_args!("{circle}<title>{title}</title></circle>"));
+            }
+            Mark::Diamond => vec![(x - r, y), (x, y - r), (x + r, y), (x, y + r)],
+            Mark::Square => vec![(x - r, y - r), (x + r, y - r), (x + r, y + r), (x - r, y + r)],
+            Mark::Triangle => vec![(x, y - r), (x + r, y + r), (x - r, y + r)],
+        };
+        let corners: Vec<String> = corners.iter().map(|(x, y)| format!("{x:.1} {y:.1}")).collect();
+        self.put(format_args!("<path class=\"{class}\" d=\"M{}Z\"><title>{title}</title></path>", corners.join("L")));
     }
 
     pub(crate) fn text(&mut self, class: &str, at: (f64, f64), anchor: Anchor, text: &str) {
@@ -163,13 +182,12 @@ mod tests {
         let mut svg = Svg::new(100.0, 50.0, "a < b & \"c\"");
         svg.line("grid", (0.0, 1.0), (2.0, 3.0));
         svg.polyline("c0", &[(0.0, 0.0), (1.0, 1.0)]);
-        svg.dot("c0", (1.0, 1.0), 4.0, "<1>");
-        svg.diamond("c1", (1.0, 1.0), 4.0, "it's");
+        Mark::ALL.into_iter().for_each(|mark| svg.mark("c0", mark, (1.0, 1.0), 4.0, "<it's>"));
         svg.text("label", (1.0, 2.0), Anchor::End, "1 & 2");
         let text = svg.finish();
         let tree = roxmltree::Document::parse(&text).unwrap();
         assert_eq!(tree.root_element().attribute("aria-label"), Some("a < b & \"c\""));
-        assert_eq!(tree.root_element().children().filter(|n| n.is_element()).count(), 5);
+        assert_eq!(tree.root_element().children().filter(|n| n.is_element()).count(), 7);
     }
 
     #[test]

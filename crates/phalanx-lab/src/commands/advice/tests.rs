@@ -1,4 +1,5 @@
 use super::*;
+use crate::measuring::stats::Summary;
 
 fn ask(size: u64, entities: u64, utilisation: f64, access: Access, churn: f64) -> Advice {
     advise(&Model::new(size, entities, utilisation).unwrap(), Work { access, churn })
@@ -57,8 +58,9 @@ fn sides_change_at_the_break_even() {
 #[test]
 fn disagreement_is_said() {
     let advice = ask(32, 100_000, 0.95, Access::Random, 0.0);
+    let time = |nanos: f64| Summary::of(&[nanos; 5]).unwrap();
     let trials =
-        |nanos: [f64; 4]| Layout::ALL.map(|layout| Trial { layout, nanos: nanos[layout as usize], rounds: 1 }).to_vec();
+        |nanos: [f64; 4]| Layout::ALL.map(|layout| Trial { layout, time: time(nanos[layout as usize]) }).to_vec();
     let borne_out = verdict(&advice, &trials([3.0, 1.0, 3.0, 1.0]));
     assert!(borne_out.iter().all(|s| s.contains("agrees with the advice")), "{borne_out:?}");
     let contradicted = verdict(&advice, &trials([1.0, 3.0, 1.0, 1.01]));

@@ -1,6 +1,6 @@
 //! Chooses the layout that suits the counted accesses.
 //!
-//! Each kind of access has a price in each layout, in nanoseconds, from `phalanx demo` on the machine of the README. There half of
+//! Each kind of access has a price in each layout, in nanoseconds, from `phalanx measure` on the machine of the README. There half of
 //! 100,000 entities had the component, beside 72 bytes in tables. Only the ratio of the prices matters, and only where it is
 //! clear.
 

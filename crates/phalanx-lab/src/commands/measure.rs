@@ -1,27 +1,56 @@
-//! `phalanx demo`: measures the containers and a world on this machine, and reports.
+//! `phalanx measure`: measures the containers and a world on this machine, and reports.
 
+use super::snapshot;
+use crate::args::MeasureArgs;
 use crate::measuring::removal::{COUNTS, Limits, Order};
 use crate::measuring::timing::Effort;
 use crate::measuring::{footprint, placement, removal, simulation, speed};
-use crate::presenting::findings;
 use crate::presenting::progress::progress;
-use crate::presenting::report::{Machine, Report, Section};
+use crate::presenting::report::{Conditions, Machine, Report, Section};
+use crate::presenting::{findings, page, text};
+use crate::{Failure, failure, print};
 use phalanx::World;
 use phalanx_store::memory::Model;
 use std::time::{Duration, Instant};
 
-/// Measures everything. A full run stays below two minutes, a quick one below ten seconds. The world of structs may be one
-/// that was saved; as it is at the end, it is returned.
-pub(crate) fn run(quick: bool, start: Option<World>) -> (Report, World) {
+/// Measures, prints the report and writes the page.
+pub(crate) fn run(args: &MeasureArgs) -> Result<(), Failure> {
+    let cannot =
+        |error: std::io::Error| failure(format!("the report cannot be written to {}: {error}", args.out.display()));
+    let start = args.load.as_deref().map(snapshot::start).transpose()?;
+    // Before the measurements, not after them.
+    let file = std::fs::File::options().append(true).create(true).open(&args.out).map_err(cannot)?;
+    drop(file);
+    let (report, world) = measure(!args.full, start);
+    std::fs::write(&args.out, page::page(&report)).map_err(cannot)?;
+    if let Some(path) = &args.save {
+        snapshot::save(&world, path)?;
+    }
+    if args.json {
+        let json = serde_json::to_string_pretty(&report);
+        print(&json.map_err(|error| failure(format!("the report cannot be written as JSON: {error}")))?)?;
+        eprintln!("report written to {}", args.out.display());
+    } else {
+        let (text, took) = (text::report(&report), text::took(&report));
+        print(&format!("{text}\nReport written to {} ({took}).", args.out.display()))?;
+    }
+    Ok(())
+}
+
+/// Measures everything. The world of structs may be one that was saved; as it is at the end, it is returned.
+fn measure(quick: bool, start: Option<World>) -> (Report, World) {
     let begun = Instant::now();
+    let mut conditions = Conditions::now();
     let speed_rows = run_speed(quick);
     let removal_rows = run_removal(quick);
     let memory_rows = run_memory();
     let (world, end) = run_world(quick, start);
     let placement_rows = run_placement(quick);
+    conditions.end();
     let report = Report {
         version: env!("CARGO_PKG_VERSION"),
         machine: Machine::this(),
+        conditions,
         quick,
         optimised: !cfg!(debug_assertions),
         seconds: begun.elapsed().as_secs_f64(),
@@ -35,10 +64,10 @@ pub(crate) fn run(quick: bool, start: Option<World>) -> (Report, World) {
 }
 
 fn run_speed(quick: bool) -> Vec<speed::StoreSpeed> {
-    let share = Duration::from_millis(if quick { 600 } else { 3000 });
+    let share = Duration::from_millis(if quick { 500 } else { 3000 });
     let effort = Effort { least: 5, most: 2000, share };
-    let bar = progress(speed::names().count() as u64, "packed store against map");
-    let rows = speed::names().enumerate().map(|(index, name)| {
+    let bar = progress(speed::names().count() as u64, "stores against maps");
+    let rows = speed::names().enumerate().filter_map(|(index, name)| {
         bar.set_message(name);
         let row = speed::measure(index, effort);
         bar.inc(1);
@@ -50,27 +79,7 @@ fn run_speed(quick: bool) -> Vec<speed::StoreSpeed> {
 }
 
 fn run_removal(quick: bool) -> Vec<removal::RemovalTime> {
-    let limits = if quick {
-        Limits {
-            share: Duration::from_millis(100),
-            least_runs: 3,
-            most_runs: 15,
-            pilot: 10_000,
-            once: Duration::from_millis(50),
-            longest: Duration::from_millis(300),
-            give_up: Instant::now() + Duration::from_secs(6),
-        }
-    } else {
-        Limits {
-            share: Duration::from_millis(600),
-            least_runs: 5,
-            most_runs: 60,
-            pilot: 25_000,
-            once: Duration::from_secs(1),
-            longest: Duration::from_secs(60),
-            give_up: Instant::now() + Duration::from_secs(84),
-        }
-    };
+    let limits = if quick { Limits::quick() } else { Limits::full() };
     let bar = progress((COUNTS.len() * Order::ALL.len()) as u64, "removing everything");
     let mut rows = Vec::new();
     for count in COUNTS {
