@@ -6,7 +6,7 @@ use crate::presenting::figures::percent;
 use serde::Serialize;
 use std::path::Path;
 use std::process::Command;
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// The results of one measurement.
 #[derive(Clone, Debug, Serialize)]
@@ -119,11 +119,13 @@ impl Conditions {
     /// Returns the conditions at the start.
     pub(crate) fn now() -> Conditions {
         let seconds = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
-        let executable = std::env::current_exe().and_then(std::fs::read).unwrap_or_default();
+        let path = std::env::current_exe();
+        let built = path.as_ref().ok().and_then(|path| path.metadata().ok()?.modified().ok());
+        let executable = path.and_then(std::fs::read).unwrap_or_default();
         Conditions {
             date: date(seconds),
             compiler: compiler(&executable),
-            commit: commit(Path::new(env!("CARGO_MANIFEST_DIR"))),
+            commit: commit(Path::new(env!("CARGO_MANIFEST_DIR")), built),
             load_before: load(),
             load_after: None,
         }
@@ -179,13 +181,19 @@ fn compiler(executable: &[u8]) -> Option<String> {
     })
 }
 
-/// Asks git for the commit of a folder: `31a72861c0`, with `-dirty` if files have changed since.
-fn commit(folder: &Path) -> Option<String> {
-    let mut git = Command::new("git");
-    git.args(["describe", "--always", "--dirty", "--abbrev=10", "--exclude=*"]).current_dir(folder);
-    let output = git.output().ok().filter(|output| output.status.success())?;
-    let text = String::from_utf8(output.stdout).ok()?;
-    Some(text.trim().to_string()).filter(|text| !text.is_empty())
+/// Asks git for the commit of a folder: `31a72861c0`, with `-dirty` if files have changed since. It says so if the program was built
+/// before the commit, and may be of an earlier one.
+fn commit(folder: &Path, built: Option<SystemTime>) -> Option<String> {
+    let git = |arguments: &[&str]| {
+        let output = Command::new("git").args(arguments).current_dir(folder).output();
+        let output = output.ok().filter(|output| output.status.success())?;
+        Some(String::from_utf8(output.stdout).ok()?.trim().to_string())
+    };
+    let commit = git(&["describe", "--always", "--dirty", "--abbrev=10", "--exclude=*"])?;
+    let made =
+        git(&["log", "-1", "--format=%ct"])?.parse().ok().map(|seconds| UNIX_EPOCH + Duration::from_secs(seconds))?;
+    let is_older = built.is_some_and(|built| built < made);
+    Some(if is_older { format!("{commit} (the program was built before it)") } else { commit })
 }
 
 fn load() -> Option<f64> {
@@ -230,7 +238,13 @@ mod tests {
 
     #[test]
     fn folders_without_a_repository_have_no_commit() {
-        assert_eq!(commit(Path::new("/no/such/folder")), None);
+        assert_eq!(commit(Path::new("/no/such/folder"), None), None);
+        // The tests may run from an archive, which has no commit.
+        let here =
+            |built: u64| commit(Path::new(env!("CARGO_MANIFEST_DIR")), Some(UNIX_EPOCH + Duration::from_secs(built)));
+        if let (Some(old), Some(new)) = (here(0), here(1 << 40)) {
+            assert_eq!(old, format!("{new} (the program was built before it)"));
+        }
         let conditions = Conditions { compiler: None, commit: None, load_before: None, ..Conditions::now() };
         assert!(conditions.describe().ends_with("UTC; compiler unknown; commit unknown; load unknown"));
     }
