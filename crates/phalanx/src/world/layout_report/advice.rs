@@ -104,7 +104,8 @@ pub(super) fn advise(report: &ComponentReport, counted: bool) -> Advice {
 fn settled(report: &ComponentReport, costs: [f64; 4]) -> Advice {
     let looked_up = greatest(costs) == 3;
     if report.placement == Placement::Soa && looked_up {
-        let reason = "it is looked up by entity more than it is iterated, and each look-up joins its fields".to_string();
+        let reason =
+            "it is looked up by entity more than it is iterated, and each look-up joins its fields".to_string();
         return Advice { placement: Placement::Table, reason };
     }
     let reason = match (greatest(costs), report.placement) {
