@@ -7,6 +7,8 @@
 mod introduction {}
 #[doc = include_str!("../../../docs/guide/src/questions.md")]
 mod questions {}
+#[doc = include_str!("../../../docs/guide/src/examples.md")]
+mod examples {}
 #[doc = include_str!("../../../docs/guide/src/first-world.md")]
 mod first_world {}
 #[doc = include_str!("../../../docs/guide/src/entities.md")]

@@ -54,7 +54,6 @@ pub(crate) fn move_in(
 }
 
 /// In the morning, a couple has a child if there is enough food.
-
 pub(crate) fn be_born(
     huts: Query<(Entity, &At, &Beds)>,
     dwellers: Query<&Hunger>,
