@@ -62,7 +62,7 @@ fn main() -> Result<(), NoSuchEntity> {
     world
         .observe::<Entity, (With<Cell>, Without<Hidden>)>()
         .on_leave(move |left, _, _| list.lock().unwrap().retain(|entity| *entity != left.item));
-    // A collector: those who died, with their last health, for the end of the frame.
+    // A collector: the dead, with their last health, for the end of the frame.
     let dead = world.collector().removed::<Health>().keep_values::<Health>();
 
     let [ann, bob, eve] = [(0, 0), (0, 0), (2, 1)].map(|(x, y)| world.spawn((Cell(x, y), Health(10))));

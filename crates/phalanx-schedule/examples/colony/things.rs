@@ -90,7 +90,7 @@ pub(crate) struct Walk(pub(crate) VecDeque<At>);
 #[component(layout = "pool")]
 pub(crate) struct Carries(pub(crate) Good);
 
-/// Wolves do not get those who are indoors.
+/// Wolves do not get colonists who are indoors.
 #[derive(Component)]
 #[component(layout = "pool")]
 pub(crate) struct Indoors;

@@ -138,7 +138,7 @@ pub(crate) fn walk(mut walkers: Query<(Entity, &mut At, &mut Walk)>, mut map: Re
     }
 }
 
-/// Those who have arrived do what they came for.
+/// Colonists that have arrived do their task.
 #[allow(clippy::too_many_arguments)]
 pub(crate) fn work(
     mut workers: Query<(Entity, &Task, &mut Hunger, Option<&Carries>), Without<Walk>>,
