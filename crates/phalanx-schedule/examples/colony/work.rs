@@ -39,7 +39,7 @@ pub(crate) fn plan(
     }
     // Huts are near the store, with a free tile around them; towers are further away from each other.
     let distance = if kind == Kind::Hut { 3 } else { 7 + towers as i16 };
-    let has_space = |at: At| tiles().filter(|tile| tile.distance(at) <= 1).all(|tile| map.is_free(tile));
+    let has_space = |at: At| (0..9).all(|n| map.is_free(At { x: at.x + n % 3 - 1, y: at.y + n / 3 - 1 }));
     let corner = |at: At| (at.x * 7 + at.y * 13 + towers as i16 * 31) % 17;
     let place = tiles()
         .filter(|at| at.distance(CENTRE) >= distance && has_space(*at))
