@@ -7,7 +7,7 @@
 //! | file | content |
 //! |---|---|
 //! | `things.rs` | components, resources, events and relations |
-//! | `map.rs` | terrain, an index that listeners keep, and ways |
+//! | `map.rs` | terrain, an index that observers keep, and ways |
 //! | `work.rs` | systems of tasks |
 //! | `life.rs` | systems of time, hunger, births, wolves and deaths |
 //! | `draw.rs` | the picture |

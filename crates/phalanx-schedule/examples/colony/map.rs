@@ -1,7 +1,7 @@
 //! The map: terrain, what stands where, and the way to the nearest thing.
 
 use crate::things::{At, Building, Dice, Good, Source};
-use phalanx::{Component, Entity, World};
+use phalanx::{Component, Entity, With, World};
 use std::collections::VecDeque;
 
 pub(crate) const WIDTH: i16 = 48;
@@ -10,7 +10,7 @@ pub(crate) const CENTRE: At = At { x: WIDTH / 2, y: HEIGHT / 2 };
 
 pub(crate) struct Map {
     water: Vec<bool>,
-    /// What stands on a tile. It is kept by listeners, so that no code can forget it.
+    /// What stands on a tile. It is kept by observers, so that no code can forget it.
     things: Vec<Option<Entity>>,
     /// How often a tile was stepped on: the paths in the picture.
     pub(crate) steps: Vec<u32>,
@@ -100,21 +100,17 @@ impl Map {
     }
 }
 
-/// Keeps the map true for everything that stands on a tile and has a component `C`.
+/// Keeps the map true for everything that stands on a tile and has a component `C`, whatever code spawns and despawns it.
 fn connect<C: Component>(world: &mut World) {
-    world.on_add::<C>(|added, world, commands| {
-        if let Ok(&at) = world.get::<At>(added.entity) {
-            let thing = added.entity;
-            commands.queue(move |world| world.resource_mut::<Map>().expect("there is a map").set(at, Some(thing)));
-        }
+    let set = |world: &mut World, at, thing| world.resource_mut::<Map>().expect("there is a map").set(at, thing);
+    world.observe::<&At, With<C>>().on_enter(move |entered, _, commands| {
+        let (at, thing) = (*entered.item, entered.entity);
+        commands.queue(move |world| set(world, at, Some(thing)));
     });
-    // A thing is despawned as a whole, so its place is looked up by its handle.
-    world.on_remove::<C>(|removed, world, commands| {
-        let thing = removed.entity;
-        let map = world.resource::<Map>().expect("there is a map");
-        if let Some(at) = tiles().find(|at| map.thing_at(*at) == Some(thing)) {
-            commands.queue(move |world| world.resource_mut::<Map>().expect("there is a map").set(at, None));
-        }
+    // The item has the values before the operation, also those of a thing that was despawned.
+    world.observe::<&At, With<C>>().on_leave(move |left, _, commands| {
+        let at = *left.item;
+        commands.queue(move |world| set(world, at, None));
     });
 }
 
