@@ -110,7 +110,9 @@ impl Admission {
         }
         let Some(sum) = *sum else { return Step::Wait };
         let sums = || others.iter().map(|other| host.sums.get(other));
-        if sums().any(|other| other.is_some_and(|other| *other != sum)) || host.loaded.is_some_and(|loaded| loaded != sum) {
+        if sums().any(|other| other.is_some_and(|other| *other != sum))
+            || host.loaded.is_some_and(|loaded| loaded != sum)
+        {
             return Step::Cancel { address: host.joining };
         }
         match host.loaded {

@@ -436,17 +436,17 @@ impl<I: Input> Driver<I> {
     }
 
     /// Reports what was found, and tells the peer if this side has found it.
-    fn report(&mut self, peer: SocketAddr, finding: Finding, game: &Rollback, is_leader: bool) {
+    fn report(&mut self, peer: SocketAddr, mut finding: Finding, game: &Rollback, is_leader: bool) {
         if std::mem::replace(&mut self.reported, true) {
             return;
         }
         if is_leader {
+            let them = self.roster.player_at(peer).unwrap_or(self.roster.len());
+            finding.players = [self.roster.local() as u32, them as u32];
             self.send(peer, &PeerMessage::Found(finding.clone()));
         }
-        let (us, them) = (self.roster.local(), self.roster.player_at(peer).unwrap_or(self.roster.len()));
-        let players = if is_leader { [us, them] } else { [them, us] };
         let file = self.saved.take().filter(|(frame, _)| *frame == finding.frame).map(|(_, path)| path);
-        let report = DesyncReport::new(finding, players, game.world(), file);
+        let report = DesyncReport::new(finding, game.world(), file);
         if let Some(file) = &report.file {
             // The text is for people. The report is delivered without it, too.
             let _ = std::fs::write(file.with_extension("txt"), report.to_string());

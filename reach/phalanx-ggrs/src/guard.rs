@@ -173,7 +173,14 @@ mod tests {
             WireBody::KeepAlive,
         ];
         let names = [
-            "SyncRequest", "SyncReply", "Input", "InputAck", "QualityReport", "QualityReply", "ChecksumReport", "KeepAlive",
+            "SyncRequest",
+            "SyncReply",
+            "Input",
+            "InputAck",
+            "QualityReport",
+            "QualityReply",
+            "ChecksumReport",
+            "KeepAlive",
         ];
         for (body, name) in bodies.into_iter().zip(names) {
             let bytes = bytes(body);

@@ -1,5 +1,6 @@
 //! [`Joining`]: takes part in a game that runs already.
 
+use crate::Input;
 use crate::channel::Channel;
 use crate::driver::{Driver, HISTORY};
 use crate::error::NetcodeError;
@@ -7,7 +8,6 @@ use crate::message::PeerMessage;
 use crate::roster::Roster;
 use crate::socket::Socket;
 use crate::spectator::Spectator;
-use crate::Input;
 use phalanx::World;
 use phalanx::snapshot::LoadError;
 use phalanx_rollback::Rollback;

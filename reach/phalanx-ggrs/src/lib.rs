@@ -85,10 +85,7 @@ use std::net::SocketAddr;
 /// The input of a player in a frame. It is implemented for all types that can be one.
 ///
 /// The default input is that of a player who does nothing.
-pub trait Input:
-    Copy + Debug + PartialEq + Default + Serialize + DeserializeOwned + Send + Sync + 'static
-{
-}
+pub trait Input: Copy + Debug + PartialEq + Default + Serialize + DeserializeOwned + Send + Sync + 'static {}
 
 impl<I: Copy + Debug + PartialEq + Default + Serialize + DeserializeOwned + Send + Sync + 'static> Input for I {}
 

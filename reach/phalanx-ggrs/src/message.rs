@@ -61,7 +61,10 @@ pub(crate) enum Answer {
     /// The frame is not kept any more.
     NotKept,
     /// The sums of frames, the last of which is `last`.
-    Frames { last: u64, sums: Vec<u64> },
+    Frames {
+        last: u64,
+        sums: Vec<u64>,
+    },
     Owners(OwnerSums),
     Arrays(Vec<ArraySum>),
     Chunks(Vec<u64>),
@@ -134,6 +137,10 @@ pub(crate) fn part_number(part: ArrayPart) -> u8 {
 /// What a walk has found. The first side is the one that asked.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Finding {
+    /// The numbers of the players of both sides.
+    pub(crate) players: [u32; 2],
+    /// Whether all questions were answered.
+    pub(crate) is_complete: bool,
     pub(crate) frame: u64,
     pub(crate) last_equal: Option<u64>,
     /// The names of the components and resources that differ.

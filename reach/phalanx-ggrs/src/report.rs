@@ -16,8 +16,10 @@ pub struct DesyncReport {
     pub frame: u64,
     /// The last frame that was equal, if it is still known.
     pub last_equal: Option<u64>,
-    /// The two players.
+    /// The two players. A spectator has the number after that of the last player.
     pub players: [usize; 2],
+    /// Whether both players have compared everything. A player may not have the frame any more, or not answer.
+    pub is_complete: bool,
     /// The type names of the components and resources that differ. Entities and rows have the name `entities`.
     pub differing: Vec<String>,
     /// The number of components and resources that were compared.
@@ -55,14 +57,16 @@ pub struct FirstDifference {
 }
 
 impl DesyncReport {
-    /// Makes a report of a finding, whose sides are `players`. The world is the one of this machine.
-    pub(crate) fn new(finding: Finding, players: [usize; 2], world: &World, file: Option<PathBuf>) -> DesyncReport {
+    /// Makes a report of a finding. The world is the one of this machine.
+    pub(crate) fn new(finding: Finding, world: &World, file: Option<PathBuf>) -> DesyncReport {
+        let players = finding.players.map(|player| player as usize);
         let is_swapped = players[0] > players[1];
         let first = finding.place.map(|place| FirstDifference::new(place, is_swapped, world));
         DesyncReport {
             frame: finding.frame,
             last_equal: finding.last_equal,
             players: if is_swapped { [players[1], players[0]] } else { players },
+            is_complete: finding.is_complete,
             differing: finding.differing,
             compared: finding.compared as usize,
             uncovered: finding.uncovered,
@@ -163,9 +167,16 @@ impl fmt::Display for DesyncReport {
                 if !first.table.is_empty() {
                     writeln!(f, "  table of {}", first.table.join(", "))?;
                 }
-                writeln!(f, "  in {} chunks of the array, and {} of {} components", first.chunks, self.differing.len(), self.compared)?;
+                writeln!(
+                    f,
+                    "  in {} chunks of the array, and {} of {} components",
+                    first.chunks,
+                    self.differing.len(),
+                    self.compared
+                )?;
             }
-            None => writeln!(f, "  the order of tables, groups or extra rows")?,
+            None if self.is_complete => writeln!(f, "  the order of tables, groups or extra rows")?,
+            None => writeln!(f, "  where is not known: a player does not have the frame any more, or does not answer")?,
         }
         match self.last_equal {
             Some(frame) => writeln!(f, "  last equal: frame {frame}")?,

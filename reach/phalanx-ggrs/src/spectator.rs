@@ -113,8 +113,7 @@ impl<I: Input> Spectator<I> {
                 }
             }
             PeerMessage::Found(finding) => {
-                // The numbers are those of the host and of one who does not play.
-                let report = DesyncReport::new(finding.cleaned(), [0, usize::MAX], game.world(), None);
+                let report = DesyncReport::new(finding.cleaned(), game.world(), None);
                 self.report = Some(Box::new(report));
             }
             _ => {}

@@ -71,6 +71,8 @@ impl Walk {
         }
         let question = Question::Frames { last: frame };
         let finding = Finding {
+            players: [0; 2],
+            is_complete: false,
             frame,
             last_equal: None,
             differing: Vec::new(),
@@ -130,17 +132,12 @@ impl Walk {
     pub(crate) fn take_answer(&mut self, from: SocketAddr, answer: Answer, game: &Rollback, confirmed: u64) -> Next {
         let Some(lead) = self.lead.as_mut().filter(|lead| lead.peer == from) else { return Next::Nothing };
         lead.last_answer = self.clock.now();
-        match lead.next(answer, game, confirmed) {
-            Some(question) => {
-                lead.question = question.clone();
-                Next::Ask(question)
-            }
-            None => {
-                let finding = lead.finding.clone();
-                self.lead = None;
-                Next::Found(finding)
-            }
+        let next = lead.next(answer, game, confirmed);
+        match &next {
+            Next::Ask(question) => lead.question = question.clone(),
+            Next::Found(_) | Next::Nothing => self.lead = None,
         }
+        next
     }
 }
 
@@ -220,11 +217,23 @@ fn rows(array: &StateArray<'_>, chunk: u32) -> Vec<Row> {
 }
 
 impl Lead {
-    /// Takes an answer. Returns the next question, or `None` if there is none.
-    fn next(&mut self, answer: Answer, game: &Rollback, confirmed: u64) -> Option<Question> {
-        match (self.question.clone(), answer) {
-            (Question::Frames { .. }, Answer::Frames { last, sums }) => self.take_frames(last, &sums, game, confirmed),
-            (Question::Owners { .. }, Answer::Owners(theirs)) => self.take_owners(theirs, game),
+    /// Takes an answer.
+    fn next(&mut self, answer: Answer, game: &Rollback, confirmed: u64) -> Next {
+        let question = match (self.question.clone(), answer) {
+            (Question::Frames { last: suspected }, Answer::Frames { last, sums }) => {
+                let question = self.take_frames(last, &sums, game, confirmed);
+                if question.is_none() && self.finding.last_equal == Some(suspected) {
+                    // The frame is equal after all.
+                    return Next::Nothing;
+                }
+                question
+            }
+            (Question::Owners { .. }, Answer::Owners(theirs)) => {
+                let question = self.take_owners(theirs, game);
+                // If nothing differs here, it is the order of something that has no array.
+                self.finding.is_complete = question.is_none();
+                question
+            }
             (Question::Arrays { part, owner }, Answer::Arrays(theirs)) => self.take_arrays(part, owner, &theirs),
             (Question::Chunks { array }, Answer::Chunks(theirs)) => self.take_chunks(array, &theirs),
             (Question::Rows { array, chunk }, Answer::Rows(theirs)) => {
@@ -233,6 +242,10 @@ impl Lead {
             }
             // The peer does not have the frame any more, or answers something else.
             _ => None,
+        };
+        match question {
+            Some(question) => Next::Ask(question),
+            None => Next::Found(self.finding.clone()),
         }
     }
 
@@ -251,8 +264,8 @@ impl Lead {
                 }
             }
         }
-        self.finding.frame = differing?;
         self.finding.last_equal = last_equal;
+        self.finding.frame = differing?;
         self.state = game.pin(self.finding.frame).ok();
         self.state.as_ref()?;
         Some(Question::Owners { frame: self.finding.frame })
@@ -330,13 +343,15 @@ impl Lead {
     fn take_rows(&mut self, key: WireKey, chunk: u32, theirs: Vec<Row>) {
         let Some(state) = &self.state else { return };
         let arrays = state.arrays();
-        let ours = arrays.iter().find(|array| WireKey::from(array.key()) == key).map_or(Vec::new(), |own| rows(own, chunk));
+        let ours =
+            arrays.iter().find(|array| WireKey::from(array.key()) == key).map_or(Vec::new(), |own| rows(own, chunk));
         let Some(place) = &mut self.finding.place else { return };
         let count = ours.len().max(theirs.len());
         let bytes = |list: &[Row], at: usize| list.get(at).map(|row| row.bytes.clone());
         if let Some(at) = (0..count).find(|at| bytes(&ours, *at) != bytes(&theirs, *at)) {
             place.row = chunk.saturating_mul(StateArray::CHUNK).saturating_add(at as u32);
             place.values = [ours.get(at).cloned(), theirs.get(at).cloned()];
+            self.finding.is_complete = true;
         }
     }
 }
