@@ -40,7 +40,7 @@ const FIRST_TIMEOUT: Duration = Duration::from_millis(250);
 pub(crate) struct Channel {
     socket: Socket,
     clock: Clock,
-    /// The number of the first stream to a peer.
+    /// The number of the last stream to a peer.
     stream: u64,
     peers: HashMap<SocketAddr, Peer>,
 }
@@ -101,8 +101,22 @@ impl Channel {
 
     /// Names a peer, which may send messages of any size.
     pub(crate) fn add_peer(&mut self, address: SocketAddr) {
-        let now = self.clock.now();
-        self.peers.entry(address).or_insert_with(|| Peer::new(false, now, self.stream)).is_stranger = false;
+        self.peer(address, false).is_stranger = false;
+    }
+
+    /// Returns a peer, which is new if it is not known yet.
+    fn peer(&mut self, address: SocketAddr, is_stranger: bool) -> &mut Peer {
+        let (now, stream) = (self.clock.now(), &mut self.stream);
+        self.peers.entry(address).or_insert_with(|| {
+            // One that was forgotten gets another stream.
+            *stream += 1;
+            Peer::new(is_stranger, now, *stream)
+        })
+    }
+
+    /// Returns the number of fragments to a peer that have not arrived yet.
+    pub(crate) fn backlog(&self, address: SocketAddr) -> usize {
+        self.peers.get(&address).map_or(0, |peer| peer.sender.queue.len())
     }
 
     /// Forgets a peer.
@@ -112,8 +126,7 @@ impl Channel {
 
     /// Sends a message. It goes out with the next [`poll`](Channel::poll).
     pub(crate) fn send(&mut self, to: SocketAddr, message: &[u8]) {
-        let now = self.clock.now();
-        let peer = self.peers.entry(to).or_insert_with(|| Peer::new(false, now, self.stream));
+        let peer = self.peer(to, false);
         let count = message.len().div_ceil(FRAGMENT).max(1);
         for at in 0..count {
             let bytes = message[at * FRAGMENT..message.len().min((at + 1) * FRAGMENT)].to_vec();
@@ -177,9 +190,8 @@ impl Channel {
                     if strangers >= MOST_STRANGERS || number != 0 {
                         return false;
                     }
-                    self.peers.insert(from, Peer::new(true, now, self.stream));
                 }
-                let Some(peer) = self.peers.get_mut(&from) else { return false };
+                let peer = self.peer(from, true);
                 // A stranger has no message that does not fit.
                 if peer.is_stranger && *is_last == 0 {
                     return false;
@@ -399,7 +411,7 @@ mod tests {
         let mut random = 1_u64;
         for round in 0..20_000_u64 {
             let mut packet = vec![1, (round % 3) as u8];
-            packet.extend_from_slice(&if round % 2 == 0 { ours.stream } else { round }.to_le_bytes());
+            packet.extend_from_slice(&if round % 2 == 0 { ours.peers[&b].sender.stream } else { round }.to_le_bytes());
             for _ in 0..round % 20 {
                 random = random.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
                 packet.push((random >> 40) as u8);
@@ -419,7 +431,7 @@ mod tests {
         ours.add_peer(b);
         for round in 0..3_u8 {
             let mut theirs = Channel::new(&Socket::over(network.endpoint(b), clock.clone()));
-            theirs.stream = u64::from(round) + 1;
+            theirs.stream = u64::from(round) * 10 + 1;
             theirs.send(a, &[round]);
             theirs.poll();
             assert_eq!(ours.poll(), [(b, vec![round])]);

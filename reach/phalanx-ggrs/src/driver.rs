@@ -38,6 +38,8 @@ pub struct Driver<I: Input> {
     registry: Option<Arc<Registry>>,
     reports: Option<PathBuf>,
     admission: Admission,
+    /// Whether the session has ended, and the next one has not begun.
+    is_over: bool,
     watchers: Watchers<I>,
     events: Vec<Event<I>>,
 }
@@ -98,6 +100,7 @@ impl<I: Input> Driver<I> {
             registry: None,
             reports: None,
             admission: Admission::new(clock),
+            is_over: false,
             watchers: Watchers::default(),
             events: Vec::new(),
         }
@@ -130,6 +133,7 @@ impl<I: Input> Driver<I> {
         self.base = game.frame();
         self.confirmed = self.base;
         self.reported = false;
+        self.is_over = false;
         self.admission.end();
     }
 
@@ -191,13 +195,14 @@ impl<I: Input> Driver<I> {
         self.receive(session, game)?;
         let present = self.base + session.current_frame() as u64;
         let progress = match self.admission.pause() {
+            _ if self.is_over => Progress::Paused,
             Some(frame) if present >= frame => {
                 self.settle(frame, session, game, input, simulate)?;
                 Progress::Paused
             }
             _ => self.step(session, game, input, simulate)?,
         };
-        self.take_session_events(session);
+        self.take_session_events(session, game);
         self.watchers.send(&mut self.channel, self.confirmed, game);
         if let Some((peer, finding)) = self.walk.give_up() {
             self.report(peer, finding, game, true);
@@ -231,6 +236,7 @@ impl<I: Input> Driver<I> {
             let world = game.at(self.confirmed)?;
             let bytes = save(registry, &world)?;
             let sum = game.sums_of(self.confirmed).map_or(0, |sums| sums.world());
+            self.channel.add_peer(address);
             self.send(address, &PeerMessage::Snapshot { frame: self.confirmed, sum, bytes });
             self.watchers.add(address, self.confirmed);
             return Ok(());
@@ -320,7 +326,13 @@ impl<I: Input> Driver<I> {
             let players = roster.places_for(address);
             self.send(address, &PeerMessage::Start { frame, session: roster.session(), players });
         }
+        self.end(roster);
+    }
+
+    /// Ends the session, after which that of a roster begins.
+    fn end(&mut self, roster: Roster) {
         self.admission.end();
+        self.is_over = true;
         self.events.push(Event::Restart(roster));
     }
 
@@ -353,7 +365,7 @@ impl<I: Input> Driver<I> {
         game: &mut Rollback,
     ) -> Result<(), NetcodeError> {
         match message {
-            PeerMessage::Suspect { frame } => self.suspect(from, frame),
+            PeerMessage::Suspect { frame } => self.suspect(from, frame, game),
             PeerMessage::Ask(question) => {
                 if let Some(answer) = self.walk.answer(&question, game, self.confirmed) {
                     self.save_pinned(game);
@@ -375,8 +387,7 @@ impl<I: Input> Driver<I> {
                 let is_next = number == self.roster.session() + 1 && self.admission.pause() == Some(frame);
                 let roster = Roster::from_places(&players, from, number).filter(|_| is_next && game.frame() == frame);
                 if let Some(roster) = roster {
-                    self.admission.end();
-                    self.events.push(Event::Restart(roster));
+                    self.end(roster);
                 }
             }
             _ => {}
@@ -385,7 +396,7 @@ impl<I: Input> Driver<I> {
     }
 
     /// Passes events of ggrs on. A desync begins a walk.
-    fn take_session_events(&mut self, session: &mut P2PSession<Netcode<I>>) {
+    fn take_session_events(&mut self, session: &mut P2PSession<Netcode<I>>, game: &Rollback) {
         let events: Vec<_> = session.events().collect();
         for event in events {
             match event {
@@ -393,7 +404,7 @@ impl<I: Input> Driver<I> {
                     let frame = self.base + frame.max(0) as u64;
                     let leads = self.roster.player_at(addr).is_some_and(|player| self.roster.local() < player);
                     match leads {
-                        true => self.suspect(addr, frame),
+                        true => self.suspect(addr, frame, game),
                         false if !self.reported => self.send(addr, &PeerMessage::Suspect { frame }),
                         false => {}
                     }
@@ -413,11 +424,11 @@ impl<I: Input> Driver<I> {
     }
 
     /// Begins to find out what differs, unless it was reported.
-    fn suspect(&mut self, peer: SocketAddr, frame: u64) {
+    fn suspect(&mut self, peer: SocketAddr, frame: u64, game: &Rollback) {
         if self.reported {
             return;
         }
-        if let Some(question) = self.walk.begin(peer, frame) {
+        if let Some(question) = self.walk.begin(peer, frame, game, self.confirmed) {
             self.send(peer, &PeerMessage::Ask(question));
         }
     }
@@ -425,10 +436,10 @@ impl<I: Input> Driver<I> {
     fn take_answer(&mut self, from: SocketAddr, answer: Answer, game: &Rollback) {
         match self.walk.take_answer(from, answer, game, self.confirmed) {
             Next::Ask(question) => {
-                if let crate::message::Question::Owners { frame } = &question {
-                    self.save_frame(*frame, game);
-                }
                 self.send(from, &PeerMessage::Ask(question));
+                if let Some(frame) = self.walk.asked_frame() {
+                    self.save_frame(frame, game);
+                }
             }
             Next::Found(finding) => self.report(from, finding.cleaned(), game, true),
             Next::Nothing => {}

@@ -79,7 +79,7 @@ impl Joining {
         mut load: impl FnMut(&[u8]) -> Result<World, LoadError>,
     ) -> Result<Option<Joined<I>>, NetcodeError> {
         let Some(channel) = &mut self.channel else { return Ok(None) };
-        let mut start = None;
+        let (mut start, mut early) = (None, Vec::new());
         for (from, bytes) in channel.poll() {
             if from != self.host {
                 continue;
@@ -97,14 +97,16 @@ impl Joining {
                     self.game = Some(game);
                 }
                 Some(PeerMessage::Start { frame, session, players }) => start = Some((frame, session, players)),
-                _ => {}
+                // The first inputs may arrive together with the snapshot.
+                Some(message) => early.push(message),
+                None => {}
             }
         }
         if self.as_spectator {
-            return Ok(self.game.take().zip(self.channel.take_if(|_| true)).map(|(game, channel)| {
-                let spectator = Spectator::new(channel, self.host, game.frame(), &self.socket);
-                Joined::Spectator { game: Box::new(game), spectator: Box::new(spectator) }
-            }));
+            let Some(game) = self.game.take() else { return Ok(None) };
+            let Some(channel) = self.channel.take() else { return Ok(None) };
+            let spectator = Spectator::new(channel, self.host, game.frame(), &self.socket, early);
+            return Ok(Some(Joined::Spectator { game: Box::new(game), spectator: Box::new(spectator) }));
         }
         let Some((frame, session, players)) = start else { return Ok(None) };
         let Some(game) = self.game.take_if(|game| game.frame() == frame) else {

@@ -41,33 +41,34 @@ pub(crate) enum Place {
     At(SocketAddr),
 }
 
-/// A question about the state of a frame, from the whole to a row.
+/// A question about the state of a frame. It has the sums of the one who asks, so that the answer goes down by two levels.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Question {
-    /// The sums of the confirmed frames up to this one.
-    Frames { last: u64 },
-    /// The sums of the components and resources of a frame.
-    Owners { frame: u64 },
-    /// The sums of the arrays of a component or resource.
-    Arrays { part: u8, owner: u64 },
-    /// The sums of the chunks of an array.
-    Chunks { array: WireKey },
-    /// The rows of a chunk.
+    /// Which frame differs first? The sums are those of confirmed frames, of which the last is `last`.
+    Frames { last: u64, sums: Vec<u64> },
+    /// Which array of a component or resource differs first?
+    Arrays { part: u8, owner: u64, arrays: Vec<ArraySum> },
+    /// What are the rows of a chunk?
     Rows { array: WireKey, chunk: u32 },
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Answer {
-    /// The frame is not kept any more.
-    NotKept,
-    /// The sums of frames, the last of which is `last`.
-    Frames {
-        last: u64,
-        sums: Vec<u64>,
+    /// The frame is not kept any more, or there is no such array.
+    Unknown,
+    /// The frames are equal.
+    Equal,
+    /// The first frame that differs, the last one that is equal, and the sums of its components and resources.
+    Owners {
+        frame: u64,
+        last_equal: Option<u64>,
+        sums: OwnerSums,
     },
-    Owners(OwnerSums),
-    Arrays(Vec<ArraySum>),
-    Chunks(Vec<u64>),
+    /// The first array that differs, as both have it, and the sums of its chunks.
+    Chunks {
+        array: ArraySum,
+        chunks: Vec<u64>,
+    },
     Rows(Vec<Row>),
 }
 
@@ -132,6 +133,19 @@ pub(crate) fn part_number(part: ArrayPart) -> u8 {
         ArrayPart::Resource => 5,
         _ => u8::MAX,
     }
+}
+
+/// Returns the part with a number on the wire.
+pub(crate) fn part_of(number: u8) -> Option<ArrayPart> {
+    let parts = [
+        ArrayPart::Entities,
+        ArrayPart::FreeSlots,
+        ArrayPart::Rows,
+        ArrayPart::Keys,
+        ArrayPart::Values,
+        ArrayPart::Resource,
+    ];
+    parts.into_iter().find(|part| part_number(*part) == number)
 }
 
 /// What a walk has found. The first side is the one that asked.

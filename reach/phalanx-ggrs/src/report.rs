@@ -1,7 +1,8 @@
 //! [`DesyncReport`]: what differs between two machines.
 
-use crate::message::{Finding, FoundPlace, Row};
+use crate::message::{Finding, FoundPlace, Row, part_of};
 use phalanx::reflect::{FieldPath, ScalarValue};
+use phalanx::timeline::ArrayPart;
 use phalanx::{ComponentId, Entity, World};
 use std::fmt;
 use std::path::PathBuf;
@@ -38,6 +39,8 @@ pub struct DesyncReport {
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct FirstDifference {
+    /// What kind of array differs, if both programs know it.
+    pub part: Option<ArrayPart>,
     /// The type name of the component or resource, or what else differs.
     pub name: String,
     /// The entity, if both players have the same one in the row.
@@ -87,13 +90,17 @@ impl FirstDifference {
         let entity = entity_of(&rows[0]).filter(|entity| entity_of(&rows[1]).is_none_or(|other| other == *entity));
         let entity = entity.or_else(|| entity_of(&rows[1]).filter(|_| entity_of(&rows[0]).is_none()));
         let bytes = rows.map(|row| row.map(|row| row.bytes));
+        let part = part_of(place.key.part);
         let field = match &bytes {
-            [Some(a), Some(b)] if place.key.part == VALUES => field_of(&place.name, place.key.lane, [a, b], world),
+            [Some(a), Some(b)] if part == Some(ArrayPart::Values) => {
+                field_of(&place.name, place.key.lane, [a, b], world)
+            }
             _ => None,
         };
         let (field, values) = field.map_or((None, None), |(field, values)| (Some(field), values));
         FirstDifference {
-            name: name_of(place.key.part, &place.name).into(),
+            part,
+            name: name_of(part, place.name),
             entity,
             table: place.table,
             row: place.row,
@@ -105,15 +112,12 @@ impl FirstDifference {
     }
 }
 
-/// The number of `ArrayPart::Values`.
-const VALUES: u8 = 4;
-
 /// Returns what a part is called in a report.
-fn name_of(part: u8, name: &str) -> &str {
+fn name_of(part: Option<ArrayPart>, name: String) -> String {
     match part {
-        0 => "live entities",
-        1 => "free slots",
-        2 => "rows of a table",
+        Some(ArrayPart::Entities) => "live entities".into(),
+        Some(ArrayPart::FreeSlots) => "free slots".into(),
+        Some(ArrayPart::Rows) => "rows of a table".into(),
         _ => name,
     }
 }
@@ -154,6 +158,9 @@ impl fmt::Display for DesyncReport {
                 write!(f, "  ")?;
                 if let Some(entity) = first.entity {
                     write!(f, "entity {entity} ")?;
+                }
+                if first.part == Some(ArrayPart::Keys) {
+                    write!(f, "has or lacks ")?;
                 }
                 write!(f, "{}", first.name)?;
                 if let Some(field) = first.field.as_ref().filter(|field| !field.is_empty()) {

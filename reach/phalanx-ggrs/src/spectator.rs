@@ -20,6 +20,8 @@ const MOST_WAITING: usize = 65_536;
 pub struct Spectator<I> {
     channel: Channel,
     host: SocketAddr,
+    /// Messages that have arrived before.
+    early: Vec<PeerMessage>,
     /// The frame of the first of `inputs`.
     next: u64,
     inputs: VecDeque<Vec<Option<I>>>,
@@ -31,11 +33,18 @@ pub struct Spectator<I> {
 }
 
 impl<I: Input> Spectator<I> {
-    pub(crate) fn new(mut channel: Channel, host: SocketAddr, frame: u64, socket: &Socket) -> Spectator<I> {
+    pub(crate) fn new(
+        mut channel: Channel,
+        host: SocketAddr,
+        frame: u64,
+        socket: &Socket,
+        early: Vec<PeerMessage>,
+    ) -> Spectator<I> {
         channel.add_peer(host);
         Spectator {
             channel,
             host,
+            early,
             next: frame,
             inputs: VecDeque::new(),
             sums: VecDeque::new(),
@@ -62,6 +71,9 @@ impl<I: Input> Spectator<I> {
         frames: usize,
         mut simulate: impl FnMut(&mut World, &[Option<I>]),
     ) -> Result<usize, NetcodeError> {
+        for message in std::mem::take(&mut self.early) {
+            self.take_message(message, game)?;
+        }
         for (from, bytes) in self.channel.poll() {
             if from == self.host
                 && let Some(message) = PeerMessage::from_bytes(&bytes)

@@ -1,7 +1,8 @@
 //! [`Walk`]: finds what differs between the states of two machines.
 //!
-//! The player with the lower number asks, the other one answers. The questions go from frames to components, arrays, chunks and
-//! rows. Each answer has the sums of the next level only, so that little is sent however large the world is.
+//! The player with the lower number asks, the other one answers. They go from frames to components, to arrays, to chunks and to
+//! rows. A question has the sums of one level, and its answer those of the next level. So there are three questions, and little is
+//! sent however large the world is.
 //!
 //! Both pin the frame when it is first asked for. A pinned frame does not change, so that all answers are about the same state.
 
@@ -49,6 +50,8 @@ struct Lead {
     question: Question,
     finding: Finding,
     state: Option<Checkpoint>,
+    /// The name of the component or resource that differs first.
+    name: String,
 }
 
 /// What happens after an answer.
@@ -65,11 +68,12 @@ impl Walk {
     }
 
     /// Begins to ask a peer about a frame that differs. Returns `None` if a walk is in progress.
-    pub(crate) fn begin(&mut self, peer: SocketAddr, frame: u64) -> Option<Question> {
+    pub(crate) fn begin(&mut self, peer: SocketAddr, frame: u64, game: &Rollback, confirmed: u64) -> Option<Question> {
         if self.lead.is_some() {
             return None;
         }
-        let question = Question::Frames { last: frame };
+        let (last, sums) = frame_sums(game, frame.min(confirmed));
+        let question = Question::Frames { last, sums };
         let finding = Finding {
             players: [0; 2],
             is_complete: false,
@@ -82,7 +86,8 @@ impl Walk {
             place: None,
         };
         let last_answer = self.clock.now();
-        self.lead = Some(Lead { peer, last_answer, question: question.clone(), finding, state: None });
+        self.lead =
+            Some(Lead { peer, last_answer, question: question.clone(), finding, state: None, name: String::new() });
         Some(question)
     }
 
@@ -103,24 +108,23 @@ impl Walk {
         if self.questions.1 > MOST_QUESTIONS {
             return None;
         }
-        match question {
-            Question::Frames { last } => {
-                let last = (*last).min(confirmed).min(game.frame());
-                let first = game.oldest().max(last.saturating_sub(MOST_FRAMES - 1));
-                let sums = (first..=last).map_while(|frame| Some(game.sums_of(frame)?.world())).collect();
-                return Some(Answer::Frames { last, sums });
+        if let Question::Frames { last, sums } = question {
+            let (found, last_equal) = first_difference(*last, sums, game, confirmed);
+            let Some(frame) = found else {
+                return Some(if last_equal == Some(*last) { Answer::Equal } else { Answer::Unknown });
+            };
+            if self.pinned.as_ref().is_none_or(|pinned| pinned.frame != frame) {
+                self.pinned = Pinned::new(frame, game);
             }
-            Question::Owners { frame } if *frame <= confirmed => {
-                if self.pinned.as_ref().is_none_or(|pinned| pinned.frame != *frame) {
-                    self.pinned = Pinned::new(*frame, game);
-                }
-                let answer = self.pinned.as_ref().map(|pinned| Answer::Owners(pinned.own.clone()));
-                return Some(answer.unwrap_or(Answer::NotKept));
-            }
-            _ => {}
+            let owners = |pinned: &Pinned| Answer::Owners { frame, last_equal, sums: pinned.own.clone() };
+            return Some(self.pinned.as_ref().map_or(Answer::Unknown, owners));
         }
-        let Some(pinned) = &self.pinned else { return Some(Answer::NotKept) };
-        Some(answer_state(question, &pinned.state))
+        Some(self.pinned.as_ref().map_or(Answer::Unknown, |pinned| answer_state(question, &pinned.state)))
+    }
+
+    /// Returns the frame that a peer is asked about, once it is known.
+    pub(crate) fn asked_frame(&self) -> Option<u64> {
+        self.lead.as_ref().filter(|lead| lead.state.is_some()).map(|lead| lead.finding.frame)
     }
 
     /// Returns the frame that a peer has asked about.
@@ -179,16 +183,53 @@ fn owner_name(array: &StateArray<'_>) -> &'static str {
     }
 }
 
+/// Returns the sums of the kept frames up to one, and the number of the last.
+fn frame_sums(game: &Rollback, last: u64) -> (u64, Vec<u64>) {
+    let last = last.min(game.frame());
+    let first = game.oldest().max(last.saturating_sub(MOST_FRAMES - 1));
+    (last, (first..=last).map_while(|frame| Some(game.sums_of(frame)?.world())).collect())
+}
+
+/// Compares the sums of frames, of which the last is `last`. Returns the first frame that differs, and the last equal one before.
+fn first_difference(last: u64, theirs: &[u64], game: &Rollback, confirmed: u64) -> (Option<u64>, Option<u64>) {
+    let Some(first) = last.checked_add(1).and_then(|end| end.checked_sub(theirs.len() as u64)) else {
+        return (None, None);
+    };
+    let mut last_equal = None;
+    for (frame, sum) in (first..).zip(theirs).filter(|(frame, _)| *frame <= confirmed) {
+        match game.sums_of(frame).map(|sums| sums.world() == *sum) {
+            Some(true) => last_equal = Some(frame),
+            Some(false) => return (Some(frame), last_equal),
+            None => {}
+        }
+    }
+    (None, last_equal)
+}
+
 /// Answers a question about a state.
 fn answer_state(question: &Question, state: &Checkpoint) -> Answer {
     let arrays = state.arrays();
     let find = |key: &WireKey| arrays.iter().find(|array| WireKey::from(array.key()) == *key);
     match question {
-        Question::Frames { .. } | Question::Owners { .. } => Answer::NotKept,
-        Question::Arrays { part, owner } => Answer::Arrays(array_sums(&arrays, *part, *owner)),
-        Question::Chunks { array } => Answer::Chunks(find(array).map_or(Vec::new(), chunk_sums)),
+        Question::Frames { .. } => Answer::Unknown,
+        Question::Arrays { part, owner, arrays: theirs } => {
+            let ours = array_sums(&arrays, *part, *owner);
+            let Some(key) = first_differing(&ours, theirs) else { return Answer::Unknown };
+            let own = ours.into_iter().find(|array| array.key == key);
+            let array = own.unwrap_or(ArraySum { key, table: Vec::new(), rows: 0, sum: 0 });
+            Answer::Chunks { chunks: find(&key).map_or(Vec::new(), chunk_sums), array }
+        }
         Question::Rows { array, chunk } => Answer::Rows(find(array).map_or(Vec::new(), |array| rows(array, *chunk))),
     }
+}
+
+/// Returns the key of the first array that differs or that one side does not have.
+fn first_differing(ours: &[ArraySum], theirs: &[ArraySum]) -> Option<WireKey> {
+    let of = |list: &[ArraySum], key: WireKey| {
+        list.iter().find(|array| array.key == key).map(|array| (array.rows, array.sum))
+    };
+    let keys = ours.iter().chain(theirs).map(|array| array.key);
+    keys.filter(|key| of(ours, *key) != of(theirs, *key)).min()
 }
 
 fn array_sums(arrays: &[StateArray<'_>], part: u8, owner: u64) -> Vec<ArraySum> {
@@ -220,22 +261,15 @@ impl Lead {
     /// Takes an answer.
     fn next(&mut self, answer: Answer, game: &Rollback, confirmed: u64) -> Next {
         let question = match (self.question.clone(), answer) {
-            (Question::Frames { last: suspected }, Answer::Frames { last, sums }) => {
-                let question = self.take_frames(last, &sums, game, confirmed);
-                if question.is_none() && self.finding.last_equal == Some(suspected) {
-                    // The frame is equal after all.
-                    return Next::Nothing;
-                }
-                question
+            (Question::Frames { .. }, Answer::Equal) => return Next::Nothing,
+            (Question::Frames { .. }, Answer::Owners { frame, last_equal, sums }) if frame <= confirmed => {
+                (self.finding.frame, self.finding.last_equal) = (frame, last_equal);
+                self.state = game.pin(frame).ok();
+                self.take_owners(sums, game)
             }
-            (Question::Owners { .. }, Answer::Owners(theirs)) => {
-                let question = self.take_owners(theirs, game);
-                // If nothing differs here, it is the order of something that has no array.
-                self.finding.is_complete = question.is_none();
-                question
+            (Question::Arrays { part, owner, .. }, Answer::Chunks { array, chunks }) => {
+                self.take_chunks(part, owner, array, &chunks)
             }
-            (Question::Arrays { part, owner }, Answer::Arrays(theirs)) => self.take_arrays(part, owner, &theirs),
-            (Question::Chunks { array }, Answer::Chunks(theirs)) => self.take_chunks(array, &theirs),
             (Question::Rows { array, chunk }, Answer::Rows(theirs)) => {
                 self.take_rows(array, chunk, theirs);
                 None
@@ -249,31 +283,10 @@ impl Lead {
         }
     }
 
-    /// Finds the first frame that differs.
-    fn take_frames(&mut self, last: u64, theirs: &[u64], game: &Rollback, confirmed: u64) -> Option<Question> {
-        let first = (last + 1).checked_sub(theirs.len() as u64)?;
-        let both = (first..).zip(theirs).filter(|(frame, _)| *frame <= confirmed);
-        let mut both = both.filter_map(|(frame, sum)| Some((frame, game.sums_of(frame)?.world() == *sum)));
-        let (mut last_equal, mut differing) = (None, None);
-        for (frame, is_equal) in &mut both {
-            match is_equal {
-                true => last_equal = Some(frame),
-                false => {
-                    differing = Some(frame);
-                    break;
-                }
-            }
-        }
-        self.finding.last_equal = last_equal;
-        self.finding.frame = differing?;
-        self.state = game.pin(self.finding.frame).ok();
-        self.state.as_ref()?;
-        Some(Question::Owners { frame: self.finding.frame })
-    }
-
     /// Finds the components and resources that differ.
     fn take_owners(&mut self, theirs: OwnerSums, game: &Rollback) -> Option<Question> {
-        let ours = owner_sums(self.state.as_ref()?, game, self.finding.frame);
+        let state = self.state.as_ref()?;
+        let ours = owner_sums(state, game, self.finding.frame);
         let merge = |ours: &[String], theirs: &[String]| {
             let mut names: Vec<_> = ours.iter().chain(theirs).cloned().collect();
             names.sort_unstable();
@@ -296,46 +309,37 @@ impl Lead {
         self.finding.differing = sums.values().map(|(name, _)| name.clone()).collect();
         self.finding.differing.sort_unstable();
         self.finding.differing.dedup();
-        let ((part, owner), _) = sums.into_iter().next()?;
-        Some(Question::Arrays { part, owner })
+        let Some(((part, owner), (name, _))) = sums.into_iter().next() else {
+            // It is the order of something that has no array.
+            self.finding.is_complete = true;
+            return None;
+        };
+        self.name = name;
+        Some(Question::Arrays { part, owner, arrays: array_sums(&state.arrays(), part, owner) })
     }
 
-    /// Finds the first array that differs.
-    fn take_arrays(&mut self, part: u8, owner: u64, theirs: &[ArraySum]) -> Option<Question> {
+    /// Takes the first array that differs, and finds its first chunk that does.
+    fn take_chunks(&mut self, part: u8, owner: u64, theirs: ArraySum, their_chunks: &[u64]) -> Option<Question> {
+        let key = theirs.key;
+        if (key.part, key.owner) != (part, owner) {
+            return None;
+        }
         let arrays = self.state.as_ref()?.arrays();
-        let ours = array_sums(&arrays, part, owner);
-        let keys = ours.iter().chain(theirs).map(|array| array.key);
-        let of = |list: &[ArraySum], key: WireKey| list.iter().find(|array| array.key == key).cloned();
-        let differs = |key: &WireKey| {
-            let sums = [of(&ours, *key), of(theirs, *key)].map(|array| array.map(|array| (array.rows, array.sum)));
-            sums[0] != sums[1]
-        };
-        let key = keys.filter(differs).min()?;
-        let (ours, theirs) = (of(&ours, key), of(theirs, key));
-        let either = ours.as_ref().or(theirs.as_ref())?;
         let own = arrays.iter().find(|array| WireKey::from(array.key()) == key);
-        let known = arrays.iter().find(|array| array.key().owner == owner);
+        let our_chunks = own.map_or(Vec::new(), chunk_sums);
+        let count = our_chunks.len().max(their_chunks.len());
+        let mut differing = (0..count).filter(|chunk| our_chunks.get(*chunk) != their_chunks.get(*chunk));
+        let chunk = differing.next()? as u32;
+        let names = |array: &StateArray<'_>| array.table().iter().map(|name| String::from(*name)).collect();
         self.finding.place = Some(FoundPlace {
             key,
-            name: own.or(known).map_or_else(String::new, |array| array.name().into()),
-            table: either.table.clone(),
-            rows: [&ours, &theirs].map(|array| array.as_ref().map_or(0, |array| array.rows)),
-            chunks_differing: 0,
+            name: self.name.clone(),
+            table: own.map_or(theirs.table, names),
+            rows: [own.map_or(0, StateArray::rows), theirs.rows],
+            chunks_differing: 1 + differing.count() as u32,
             row: 0,
             values: [None, None],
         });
-        Some(Question::Chunks { array: key })
-    }
-
-    /// Finds the first chunk that differs.
-    fn take_chunks(&mut self, key: WireKey, theirs: &[u64]) -> Option<Question> {
-        let arrays = self.state.as_ref()?.arrays();
-        let own = arrays.iter().find(|array| WireKey::from(array.key()) == key);
-        let ours = own.map_or(Vec::new(), chunk_sums);
-        let count = ours.len().max(theirs.len());
-        let mut differing = (0..count).filter(|chunk| ours.get(*chunk) != theirs.get(*chunk));
-        let chunk = differing.next()? as u32;
-        self.finding.place.as_mut()?.chunks_differing = 1 + differing.count() as u32;
         Some(Question::Rows { array: key, chunk })
     }
 

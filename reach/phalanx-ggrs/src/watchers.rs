@@ -9,6 +9,8 @@ use std::net::SocketAddr;
 
 /// The number of frames whose inputs are kept for spectators.
 const MOST_FRAMES: usize = 256;
+/// The number of packets that wait for a spectator, beyond which it is dropped.
+const MOST_BACKLOG: usize = 4096;
 /// Spectators get the sum of each frame whose number is a multiple of it.
 const INTERVAL: u64 = 10;
 
@@ -62,8 +64,14 @@ impl<I: Input> Watchers<I> {
     /// Sends the inputs of the frames before `confirmed` that a spectator does not have.
     pub(crate) fn send(&mut self, channel: &mut Channel, confirmed: u64, game: &Rollback) {
         let (first, inputs) = (self.first, &self.inputs);
-        // One that is too far behind cannot follow any more.
-        self.list.retain(|(_, next)| *next >= first);
+        // One that is too far behind, or does not answer, cannot follow any more.
+        self.list.retain(|(address, next)| {
+            let follows = *next >= first && channel.backlog(*address) < MOST_BACKLOG;
+            if !follows {
+                channel.remove_peer(*address);
+            }
+            follows
+        });
         for (address, next) in &mut self.list {
             while *next < confirmed {
                 // A message ends with a frame whose sum is told.
