@@ -184,9 +184,12 @@ fn owner_name(array: &StateArray<'_>) -> &'static str {
 }
 
 /// Returns the sums of the kept frames up to one, and the number of the last.
+///
+/// The older half of the frames is left out: they would be dropped before the answer arrives.
 fn frame_sums(game: &Rollback, last: u64) -> (u64, Vec<u64>) {
     let last = last.min(game.frame());
-    let first = game.oldest().max(last.saturating_sub(MOST_FRAMES - 1));
+    let recent = game.oldest() + (game.frame() - game.oldest()) / 2;
+    let first = recent.min(last).max(last.saturating_sub(MOST_FRAMES - 1));
     (last, (first..=last).map_while(|frame| Some(game.sums_of(frame)?.world())).collect())
 }
 

@@ -7,10 +7,10 @@ use phalanx_rollback::Rollback;
 use std::collections::VecDeque;
 use std::net::SocketAddr;
 
-/// The number of frames whose inputs are kept for spectators.
-const MOST_FRAMES: usize = 256;
-/// The number of packets that wait for a spectator, beyond which it is dropped.
-const MOST_BACKLOG: usize = 4096;
+/// The number of frames whose inputs are kept for spectators. One that is further behind is dropped.
+const MOST_FRAMES: usize = 16_384;
+/// The number of packets to a spectator that are on their way, beyond which inputs wait.
+const MOST_BACKLOG: usize = 256;
 /// Spectators get the sum of each frame whose number is a multiple of it.
 const INTERVAL: u64 = 10;
 
@@ -64,16 +64,15 @@ impl<I: Input> Watchers<I> {
     /// Sends the inputs of the frames before `confirmed` that a spectator does not have.
     pub(crate) fn send(&mut self, channel: &mut Channel, confirmed: u64, game: &Rollback) {
         let (first, inputs) = (self.first, &self.inputs);
-        // One that is too far behind, or does not answer, cannot follow any more.
+        // One that is too far behind cannot follow any more.
         self.list.retain(|(address, next)| {
-            let follows = *next >= first && channel.backlog(*address) < MOST_BACKLOG;
-            if !follows {
+            if *next < first {
                 channel.remove_peer(*address);
             }
-            follows
+            *next >= first
         });
         for (address, next) in &mut self.list {
-            while *next < confirmed {
+            while *next < confirmed && channel.backlog(*address) < MOST_BACKLOG {
                 // A message ends with a frame whose sum is told.
                 let end = confirmed.min((*next / INTERVAL + 1) * INTERVAL);
                 let frames = (*next..end).map_while(|frame| inputs.get(usize::try_from(frame - first).ok()?));

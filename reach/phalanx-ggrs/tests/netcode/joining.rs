@@ -1,7 +1,7 @@
 //! Players who join later, and spectators.
 
 use crate::game::{self, Buttons, Position, Sound};
-use crate::kit::{FRAME, Net, Peer, address, bad, run, run_to, simulate};
+use crate::kit::{Net, Peer, address, bad, run, run_to, simulate, tick};
 use phalanx_ggrs::{Joined, Joining, NetcodeError};
 use phalanx_rollback::Rollback;
 use std::time::{Duration, Instant};
@@ -172,13 +172,10 @@ fn a_spectator_follows_without_a_pause() {
     // A spectator whose simulation is another one gets a report.
     let begin = Instant::now();
     let report = loop {
-        peers.iter_mut().for_each(|peer| {
-            peer.tick();
-        });
-        net.clock.advance(FRAME);
+        tick(&net, &mut peers);
         let wrong = |world: &mut phalanx::World, inputs: &[Option<Buttons>]| {
             simulate(world, inputs);
-            world.query_mut::<&mut game::Inventory>().for_each(|inventory| inventory.water ^= 0x400);
+            world.query_mut::<&mut game::Inventory>().for_each(|inventory| inventory.water |= 0x400);
         };
         spectator.advance(&mut game, 8, wrong).unwrap();
         if let Some(report) = spectator.desync() {
@@ -186,7 +183,7 @@ fn a_spectator_follows_without_a_pause() {
         }
         assert!(begin.elapsed() < Duration::from_secs(30));
     };
-    assert!(report.first.as_ref().unwrap().name.ends_with("Inventory"), "{report}");
+    assert!(report.first.as_ref().is_some_and(|first| first.name.ends_with("Inventory")), "{report}");
     assert_eq!(report.players, [0, 3]);
     run(&net, &mut peers, |peers| !peers[0].reports.is_empty());
     assert_eq!(peers[0].reports[0], *report);

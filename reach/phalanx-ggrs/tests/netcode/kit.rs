@@ -13,7 +13,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// The time of a frame.
-pub(crate) const FRAME: Duration = Duration::from_micros(16_667);
+const FRAME: Duration = Duration::from_micros(16_667);
 
 pub(crate) fn address(player: usize) -> SocketAddr {
     ([127, 0, 0, 1], 5000 + player as u16).into()
@@ -138,24 +138,28 @@ pub(crate) fn simulate(world: &mut World, inputs: &[Option<Buttons>]) {
     });
 }
 
+/// Advances all by a frame, and the clock by its time.
+pub(crate) fn tick(net: &Net, peers: &mut [Peer]) {
+    let before = peers.iter().map(|peer| peer.game.frame()).sum::<u64>();
+    for peer in peers.iter_mut() {
+        peer.tick();
+    }
+    if before != peers.iter().map(|peer| peer.game.frame()).sum::<u64>() {
+        net.clock.advance(FRAME);
+    } else {
+        // ggrs goes by the clock of the machine: it sends again what was lost after 200 ms. So time passes as it does there.
+        std::thread::sleep(Duration::from_millis(2));
+        net.clock.advance(Duration::from_millis(2));
+    }
+}
+
 /// Runs until a condition holds. Fails after a minute.
 pub(crate) fn run(net: &Net, peers: &mut [Peer], mut until: impl FnMut(&mut [Peer]) -> bool) {
     let start = Instant::now();
     while !until(peers) {
-        let before = peers.iter().map(|peer| peer.game.frame()).sum::<u64>();
-        peers.iter_mut().for_each(|peer| {
-            peer.tick();
-        });
-        net.clock.advance(FRAME);
-        // ggrs goes by the clock of the machine: it sends again what was lost after 200 ms.
-        if before == peers.iter().map(|peer| peer.game.frame()).sum::<u64>() {
-            std::thread::sleep(Duration::from_micros(200));
-        }
-        assert!(
-            start.elapsed() < Duration::from_secs(60),
-            "{:?}",
-            peers.iter().map(|peer| &peer.driver).collect::<Vec<_>>()
-        );
+        tick(net, peers);
+        let drivers = || peers.iter().map(|peer| &peer.driver).collect::<Vec<_>>();
+        assert!(start.elapsed() < Duration::from_secs(60), "{:?}", drivers());
     }
 }
 
