@@ -58,7 +58,7 @@ struct Lead {
 #[derive(Debug)]
 pub(crate) enum Next {
     Ask(Question),
-    Found(Finding),
+    Found(Box<Finding>),
     Nothing,
 }
 
@@ -282,7 +282,7 @@ impl Lead {
         };
         match question {
             Some(question) => Next::Ask(question),
-            None => Next::Found(self.finding.clone()),
+            None => Next::Found(Box::new(self.finding.clone())),
         }
     }
 
@@ -298,10 +298,11 @@ impl Lead {
         };
         self.finding.uncovered = merge(&ours.uncovered, &theirs.uncovered);
         self.finding.unrestored = merge(&ours.unrestored, &theirs.unrestored);
-        let mut sums: BTreeMap<(u8, u64), (String, [Option<u64>; 2])> = BTreeMap::new();
+        let mut sums = BTreeMap::new();
         for (side, list) in [ours.owners, theirs.owners].into_iter().enumerate() {
             for owner in list {
-                sums.entry((owner.part, owner.owner)).or_insert((owner.name, [None; 2])).1[side] = Some(owner.sum);
+                let (_, both) = sums.entry((owner.part, owner.owner)).or_insert((owner.name, [None; 2]));
+                both[side] = Some(owner.sum);
             }
         }
         let mut names: Vec<_> = sums.values().map(|(name, _)| name.clone()).collect();
