@@ -412,7 +412,7 @@ impl<I: Input> Driver<I> {
                 event => {
                     if let GgrsEvent::Disconnected { addr } = &event {
                         if self.roster.player_at(*addr) == Some(0) {
-                            // Nobody else ends the pause.
+                            // No other player ends the pause.
                             self.admission.end();
                         }
                         self.channel.remove_peer(*addr);

@@ -40,7 +40,7 @@
 //!
 //! # Joining later
 //!
-//! A [`Joining`] program gets a snapshot. As a [`Spectator`] it follows by the confirmed inputs, and nobody waits for it. As a player
+//! A [`Joining`] program gets a snapshot. As a [`Spectator`] it follows by the confirmed inputs, and no player waits for it. As a player
 //! it joins at a frame where all stop, and all start a new session there.
 //!
 //! # Trust

@@ -177,7 +177,7 @@ impl Inner {
                 }
                 true
             }
-            // A message of another session is no error: it is late.
+            // A message of another session is late, which is not an error.
             Some((tag, _)) => *tag >= SESSION && *tag < SESSION + 64,
             None => false,
         }

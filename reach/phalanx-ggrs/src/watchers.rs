@@ -73,7 +73,7 @@ impl<I: Input> Watchers<I> {
         });
         for (address, next) in &mut self.list {
             while *next < confirmed && channel.backlog(*address) < MOST_BACKLOG {
-                // A message ends with a frame whose sum is told.
+                // A message ends with a frame whose sum is sent.
                 let end = confirmed.min((*next / INTERVAL + 1) * INTERVAL);
                 let frames = (*next..end).map_while(|frame| inputs.get(usize::try_from(frame - first).ok()?));
                 let encoded: Vec<_> = frames.map_while(|inputs| postcard::to_allocvec(inputs).ok()).collect();

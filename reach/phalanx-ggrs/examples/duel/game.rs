@@ -1,11 +1,11 @@
-//! The game: two players in a room with loose stones. Bullets set on fire, and open boxes that have an item in them.
+//! The game: two players in a hall with loose stones. Bullets set on fire, and open boxes that have an item in them.
 
 use phalanx::snapshot::{LoadError, Registry, RegistryError};
 use phalanx::{Component, Entity, World};
 use serde::{Deserialize, Serialize};
 
-/// Half of the side of the room.
-const ROOM: f32 = 100.0;
+/// Half of the side of the hall.
+const HALL: f32 = 100.0;
 const STONES: usize = 400;
 const BOXES: usize = 12;
 
@@ -155,7 +155,7 @@ pub(crate) fn new_world(seed: u64) -> World {
         spawn_player(&mut world, number);
     }
     for _ in 0..STONES {
-        let position = Position { x: dice.unit() * ROOM, y: dice.unit() * ROOM };
+        let position = Position { x: dice.unit() * HALL, y: dice.unit() * HALL };
         world.spawn((position, Velocity { x: dice.unit(), y: dice.unit() }));
     }
     for _ in 0..BOXES {
@@ -174,7 +174,7 @@ fn spawn_player(world: &mut World, number: u32) {
 }
 
 fn spawn_box(world: &mut World, dice: &mut Dice) {
-    let position = Position { x: dice.unit() * ROOM, y: dice.unit() * ROOM };
+    let position = Position { x: dice.unit() * HALL, y: dice.unit() * HALL };
     world.spawn((position, ItemBox { has_water: dice.roll() % 2 }));
 }
 
@@ -221,10 +221,10 @@ fn travel(world: &mut World) {
     world.query_mut::<(&mut Position, &mut Velocity)>().for_each(|(position, velocity)| {
         position.x += velocity.x;
         position.y += velocity.y;
-        if position.x.abs() > ROOM {
+        if position.x.abs() > HALL {
             velocity.x = -velocity.x;
         }
-        if position.y.abs() > ROOM {
+        if position.y.abs() > HALL {
             velocity.y = -velocity.y;
         }
     });

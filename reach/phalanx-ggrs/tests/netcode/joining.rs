@@ -2,7 +2,7 @@
 
 use crate::game::{self, Buttons, Position, Sound};
 use crate::kit::{Net, Peer, address, bad, run, run_to, simulate, tick};
-use phalanx_ggrs::{Joined, Joining, NetcodeError};
+use phalanx_ggrs::{Conditions, Joined, Joining, NetcodeError};
 use phalanx_rollback::Rollback;
 use std::time::{Duration, Instant};
 
@@ -54,6 +54,53 @@ fn a_player_joins_later() {
         run_to(&net, &mut peers, start + 100);
         assert!(peers.iter().all(|peer| peer.reports.is_empty() && peer.driver.roster().len() == 4));
     }
+}
+
+#[test]
+fn a_late_join_of_ten_thousand_entities_takes_less_than_three_seconds() {
+    let conditions = Conditions { latency: Duration::from_millis(100), ..Conditions::default() };
+    let net = Net::new(conditions);
+    let world = || {
+        let mut world = game::new_world(1);
+        for n in 0..10_000 {
+            let n = n as f32 * 0.01;
+            world.spawn((Position { x: n, y: -n }, game::Velocity { x: 0.1, y: n }));
+        }
+        world
+    };
+    let mut peers = Vec::from([0, 1].map(|player| Peer::of_world(&net, player, 2, 1, world())));
+    run_to(&net, &mut peers, 30);
+    let socket = net.socket(2);
+    let mut joining = Joining::player(&socket, address(0));
+    let registry = game::registry().unwrap();
+    let (mut joined, mut begin, mut loaded) = (None, None, None);
+    run(&net, &mut peers, |peers| {
+        for (address, as_spectator) in std::mem::take(&mut peers[0].requests) {
+            let Peer { driver, session, game, .. } = &mut peers[0];
+            driver.admit(address, as_spectator, session, game).unwrap();
+            begin = Some(net.clock.now());
+        }
+        joined = joining
+            .poll(|bytes| {
+                loaded = Some((net.clock.now(), bytes.len()));
+                game::load(&registry, bytes)
+            })
+            .unwrap();
+        joined.is_some()
+    });
+    let Some(Joined::Player { game, driver, roster }) = joined else { panic!("joined as a spectator") };
+    let (start, frame) = (net.clock.now(), game.frame());
+    peers.push(Peer::with(socket, roster, *driver, game.with_effects::<Sound>(), 1));
+    run(&net, &mut peers, |peers| peers.iter().all(|peer| peer.game.frame() > frame));
+    let (begin, (loaded, bytes)) = (begin.unwrap(), loaded.unwrap());
+    let pause = net.clock.now() - begin;
+    println!(
+        "a pause of {pause:?}: {:?} until {bytes} bytes arrived, {:?} until the start, {:?} until the next frame",
+        loaded - begin,
+        start - loaded,
+        net.clock.now() - start
+    );
+    assert!(pause < Duration::from_secs(3), "{pause:?}");
 }
 
 #[test]

@@ -75,9 +75,13 @@ pub(crate) struct Peer {
 
 impl Peer {
     pub(crate) fn new(net: &Net, player: usize, players: usize, seed: u64) -> Peer {
+        Peer::of_world(net, player, players, seed, game::new_world(seed))
+    }
+
+    pub(crate) fn of_world(net: &Net, player: usize, players: usize, seed: u64, world: World) -> Peer {
         let socket = net.socket(player);
         let roster = Roster::new((0..players).map(|other| (other != player).then(|| address(other))));
-        let game = Rollback::new(game::new_world(seed), HISTORY).unwrap().with_effects::<Sound>();
+        let game = Rollback::new(world, HISTORY).unwrap().with_effects::<Sound>();
         let driver = Driver::new(&socket, roster.clone(), &game);
         Peer::with(socket, roster, driver, game, seed)
     }
