@@ -205,7 +205,7 @@ fn steer(world: &mut World, inputs: &[Option<Buttons>], play: &mut impl FnMut(&m
         let push = |less: u8, more: u8| f32::from(i8::from(buttons.has(more)) - i8::from(buttons.has(less)));
         velocity.x = velocity.x * 0.9 + 0.3 * push(Buttons::LEFT, Buttons::RIGHT);
         velocity.y = velocity.y * 0.9 + 0.3 * push(Buttons::UP, Buttons::DOWN);
-        if buttons.has(Buttons::FIRE) && frame % 6 == 0 {
+        if buttons.has(Buttons::FIRE) && frame.is_multiple_of(6) {
             let side = if player.number == 0 { 1.0 } else { -1.0 };
             let start = Position { x: position.x + 4.0 * side, y: position.y };
             shots.push((start, Velocity { x: 3.0 * side, y: velocity.y }, player.number));
@@ -286,7 +286,7 @@ fn hit(world: &mut World, play: &mut impl FnMut(&mut World, Sound)) {
                 *count = count.saturating_add(1);
             }
         });
-        let Ok(mut dice) = world.resource::<Dice>().map(|dice| *dice) else { continue };
+        let Ok(mut dice) = world.resource::<Dice>().copied() else { continue };
         spawn_box(world, &mut dice);
         world.insert_resource(dice);
         play(world, Sound::Opened);

@@ -126,7 +126,7 @@ fn watch(arguments: &Arguments) -> Result<(), Box<dyn Error>> {
             break (*game, *spectator);
         }
         if start.elapsed() > PATIENCE {
-            return Err("nobody plays".into());
+            return Err("the players do not answer".into());
         }
         std::thread::sleep(Duration::from_millis(5));
     };

@@ -89,11 +89,8 @@ impl Plant {
                 set_x(world, stone, (hash % 100) as f32);
             }
             3 => set_x(world, stone, self.start.elapsed().as_micros() as f32),
-            4 => {
-                if world.get::<Padded>(stone).is_err() {
-                    let _ = world.insert(stone, Padded(1, 2));
-                }
-            }
+            // What is between the two fields is not determined.
+            4 => _ = world.insert(stone, Padded(1, 2)),
             5 => {
                 let terms = [1e8f32, 1.0, -1e8, 0.25];
                 let sum: f32 = if self.player == 1 { terms.iter().rev().sum() } else { terms.iter().sum() };
@@ -102,7 +99,7 @@ impl Plant {
             6 => {
                 let (double, add) = (|x: f32| x * 2.0, |x: f32| x + 1.0);
                 let x = world.get::<Position>(stone).map_or(0.0, |position| position.x % 50.0);
-                set_x(world, stone, if self.calls % 5 == 0 { add(double(x)) } else { double(add(x)) });
+                set_x(world, stone, if self.calls.is_multiple_of(5) { add(double(x)) } else { double(add(x)) });
             }
             7 => set_x(world, stone, self.heard.load(Ordering::Relaxed) as f32),
             8 => set_x(world, stone, CALLS.fetch_add(1, Ordering::Relaxed) as f32),

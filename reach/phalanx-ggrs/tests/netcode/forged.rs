@@ -1,7 +1,10 @@
 //! Packets that are not what they seem to be.
 
-use crate::kit::{Net, Peer, address, bad, run_to};
-use phalanx_ggrs::Datagrams;
+use crate::game;
+use crate::kit::{Net, Peer, address, bad, run_to, tick};
+use phalanx_ggrs::{Conditions, Datagrams, Driver, HISTORY, Roster, Socket};
+use phalanx_rollback::Rollback;
+use std::net::SocketAddr;
 
 struct Random(u64);
 
@@ -58,4 +61,42 @@ fn packets_in_the_name_of_a_player_do_no_harm() {
     }
     assert!(peers.iter().all(|peer| peer.reports.is_empty() && peer.restarts == 0));
     assert!(peers[0].socket.rejected() > 100);
+}
+
+/// Changes a bit in one of twenty messages of ggrs, behind the number that identifies the sender.
+struct Corrupt<D>(D, Random);
+
+impl<D: Datagrams> Datagrams for Corrupt<D> {
+    fn send(&mut self, to: SocketAddr, packet: &[u8]) {
+        let mut packet = packet.to_vec();
+        if packet[0] >= 0x40 && packet.len() > 4 && self.1.next().is_multiple_of(20) {
+            let at = 4 + self.1.next() as usize % (packet.len() - 4);
+            packet[at] ^= 1 << (self.1.next() % 8);
+        }
+        self.0.send(to, &packet);
+    }
+
+    fn receive(&mut self, buffer: &mut [u8]) -> Option<(SocketAddr, usize)> {
+        self.0.receive(buffer)
+    }
+}
+
+#[test]
+fn messages_of_a_player_that_are_changed_do_not_panic() {
+    let mut rejected = 0;
+    for seed in 0..16 {
+        let net = Net::new(Conditions::default());
+        let mut peers = [0, 1].map(|player| {
+            let datagrams = Corrupt(net.memory.endpoint(address(player)), Random(seed * 2 + player as u64));
+            let socket = Socket::over(datagrams, net.clock.clone());
+            let roster = Roster::new((0..2).map(|other| (other != player).then(|| address(other))));
+            let game = Rollback::new(game::new_world(seed), HISTORY).unwrap();
+            let driver = Driver::new(&socket, roster.clone(), &game);
+            Peer::with(socket, roster, driver, game, seed)
+        });
+        // An input or a checksum that was changed may make the worlds differ, or end the session.
+        (0..300).for_each(|_| tick(&net, &mut peers));
+        rejected += peers.iter().map(|peer| peer.socket.rejected()).sum::<u64>();
+    }
+    assert!(rejected > 100, "{rejected}");
 }
