@@ -46,6 +46,17 @@ impl Rollback {
         self.world.resources_mut().keep::<R>();
         // The earlier frames do not have it.
         let frame = self.frame();
+        self.at_frame(frame)
+    }
+
+    /// Sets the number of the present frame. Earlier frames are dropped.
+    ///
+    /// A game that continues from a snapshot has the frame numbers of the game that saved it.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`RollbackError::Timeline`] if the present frame cannot be captured again.
+    pub fn at_frame(mut self, frame: u64) -> Result<Rollback, RollbackError> {
         self.timeline.detach(&mut self.world);
         self.timeline.capture(&mut self.world)?;
         self.first = frame;
@@ -132,6 +143,15 @@ impl Rollback {
     /// Returns [`RollbackError::NoSuchFrame`] if the frame is not kept, or [`RollbackError::Timeline`] if allocation fails.
     pub fn pin(&self, frame: u64) -> Result<Checkpoint, RollbackError> {
         Ok(self.timeline.pin(&self.world, self.frames_back(frame)?)?)
+    }
+
+    /// Returns a world in the state of a frame, to look at it without going back. See [`Timeline::at`].
+    ///
+    /// # Errors
+    ///
+    /// Returns [`RollbackError::NoSuchFrame`] if the frame is not kept, or [`RollbackError::Timeline`] if allocation fails.
+    pub fn at(&self, frame: u64) -> Result<World, RollbackError> {
+        Ok(self.timeline.at(&self.world, self.frames_back(frame)?)?)
     }
 
     /// Returns the way from the frame before the present one to the present one, as bytes. See [`Timeline::step`].

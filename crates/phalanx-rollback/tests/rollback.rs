@@ -136,3 +136,20 @@ fn a_frame_whose_simulation_panicked_can_be_loaded() {
     game.load(1).unwrap();
     assert_eq!((game.frame(), game.world().len()), (1, 1));
 }
+
+#[test]
+fn a_game_goes_on_with_the_frame_numbers_of_another() {
+    let mut game = Rollback::new(World::new(), 4).unwrap().at_frame(1000).unwrap();
+    assert_eq!((game.frame(), game.oldest()), (1000, 1000));
+    assert!(matches!(game.load(999), Err(RollbackError::NoSuchFrame { frame: 999, oldest: 1000, present: 1000 })));
+    for n in 0..6 {
+        game.advance(&n, |world, n| _ = world.spawn(Count(*n))).unwrap();
+    }
+    assert_eq!((game.frame(), game.oldest()), (1006, 1002));
+    // A look does not go back.
+    assert_eq!(game.at(1003).unwrap().len(), 3);
+    assert_eq!((game.frame(), game.world().len()), (1006, 6));
+    assert!(game.at(1001).is_err() && game.at(1007).is_err());
+    game.load(1002).unwrap();
+    assert_eq!((game.frame(), game.world().len()), (1002, 2));
+}

@@ -148,6 +148,18 @@ impl KeptResources {
         Ok(())
     }
 
+    /// Calls a function with each plain resource: its name, its fingerprint, and its bytes if it is there.
+    pub(crate) fn for_each_plain(&self, mut each: impl FnMut(&'static str, u64, Option<Vec<u8>>)) {
+        for kept in &self.list {
+            let Some(plain) = kept.plain else { continue };
+            let bytes = kept.value.as_ref().and_then(|value| {
+                let mut bytes = Vec::new();
+                (plain.write)(&**value, &mut bytes).is_ok().then_some(bytes)
+            });
+            each(kept.resource.name, plain.fingerprint, bytes);
+        }
+    }
+
     /// Calls a function with each plain resource that differs in another state: its name, and its bytes in both.
     pub(crate) fn for_each_difference(
         &self,

@@ -74,6 +74,7 @@ mod frame_sums;
 mod image;
 mod kept_state;
 mod rollback_report;
+mod state_array;
 
 pub use checkpoint::Checkpoint;
 pub use delta::delta;
@@ -81,6 +82,7 @@ pub use difference::{Difference, differences};
 pub use error::{DeltaError, TimelineError};
 pub use frame_sums::{ComponentSum, FrameSums, ResourceSum};
 pub use rollback_report::RollbackReport;
+pub use state_array::{ArrayKey, ArrayPart, StateArray};
 
 use crate::dirty_tracking::Tracking;
 use crate::world::World;

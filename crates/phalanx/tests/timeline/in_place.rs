@@ -7,23 +7,24 @@ use phalanx::relation::ChildOf;
 use phalanx::timeline::{FrameSums, Timeline};
 use phalanx::{Added, Changed, Component, Entity, Key, QueryState, Removal, Role, World};
 use std::fmt::Write;
+use std::hash::{DefaultHasher, Hash, Hasher};
 
-#[derive(Component, Clone, Copy, Debug, PartialEq)]
+#[derive(Component, Clone, Copy, Debug, PartialEq, Hash)]
 #[component(plain)]
 struct Mark<const N: u8>(u32);
-#[derive(Component, Clone, Debug, PartialEq)]
+#[derive(Component, Clone, Debug, PartialEq, Hash)]
 #[component(clone)]
 struct Text(String);
-#[derive(Component, Clone, Copy, Debug, PartialEq)]
+#[derive(Component, Clone, Copy, Debug, PartialEq, Hash)]
 #[component(layout = "pool", plain, track = "row")]
 struct Fire(u32);
-#[derive(Component, Clone, Debug, PartialEq)]
+#[derive(Component, Clone, Debug, PartialEq, Hash)]
 #[component(layout = "pool", clone)]
 struct Note(String);
-#[derive(Component, Clone, Copy, Debug, PartialEq)]
+#[derive(Component, Clone, Copy, Debug, PartialEq, Hash)]
 #[component(layout = "linear", plain)]
 struct Mass(u16);
-#[derive(Component, Clone, Debug, PartialEq)]
+#[derive(Component, Clone, Debug, PartialEq, Hash)]
 #[component(layout = "linear", clone, track = "column")]
 struct Long(String);
 
@@ -77,28 +78,50 @@ fn act(world: &mut World, pick: &mut dyn FnMut(usize) -> usize) {
     }
 }
 
-/// Everything that can be seen of a world, in its order.
-fn seen(world: &mut World) -> String {
-    let mut out = String::new();
+/// Everything that can be seen of a world, in its order: hashed, and written if there is an `out`.
+fn look(world: &mut World, mut out: Option<&mut String>) -> u64 {
+    let mut hash = DefaultHasher::new();
+    macro_rules! note {
+        ($value:expr) => {{
+            let value = $value;
+            value.hash(&mut hash);
+            if let Some(out) = &mut out {
+                write!(out, "{value:?} ").unwrap();
+            }
+        }};
+    }
     macro_rules! list {
         ($($data:ty),*) => {$(
-            let all = world.query::<(Entity, $data)>().iter().map(|item| format!("{item:?} ")).collect::<String>();
-            writeln!(out, "{all}").unwrap();
+            world.query::<(Entity, $data)>().iter().for_each(|item| note!(item));
+            note!(stringify!($data));
         )*};
     }
     list!(&Mark<0>, &Mark<1>, &Mark<2>, &Text, &Fire, &Note, &Mass, &Long);
-    let added = world.query_filtered::<Entity, Added<Fire>>().iter().collect::<Vec<_>>();
-    let changed = world.query_filtered::<Entity, Changed<Fire>>().iter().collect::<Vec<_>>();
-    let long = world.query_filtered::<Entity, Changed<Long>>().iter().collect::<Vec<_>>();
-    writeln!(out, "{added:?} {changed:?} {long:?} {:?}", world.change_tick()).unwrap();
+    note!(world.query_filtered::<Entity, Added<Fire>>().iter().collect::<Vec<_>>());
+    note!(world.query_filtered::<Entity, Changed<Fire>>().iter().collect::<Vec<_>>());
+    note!(world.query_filtered::<Entity, Changed<Long>>().iter().collect::<Vec<_>>());
+    note!(world.change_tick());
     for entity in world.iter() {
         let found = world.entity(entity).unwrap();
-        let rows = world.rows(entity).unwrap().map(|(key, _)| key.role).collect::<Vec<_>>();
-        let children: Vec<Entity> = world.relations::<ChildOf>().sources(entity).collect();
-        writeln!(out, "{entity} {:?} {rows:?} {children:?}", found.name()).unwrap();
+        note!((entity, found.name()));
+        world.rows(entity).unwrap().for_each(|(key, _)| note!(key.role));
+        world.relations::<ChildOf>().sources(entity).for_each(|child| note!(child));
     }
-    writeln!(out, "{}", world.pool::<Note>().holes()).unwrap();
-    out
+    note!(world.pool::<Note>().holes());
+    hash.finish()
+}
+
+/// Checks that two worlds look the same. They are looked at as text only after a difference.
+fn assert_same(world: &mut World, expected: &mut World, what: &str) {
+    let [ours, theirs] = [&mut *world, &mut *expected].map(|world| look(world, None));
+    if ours != theirs {
+        let texts = [world, expected].map(|world| {
+            let mut text = String::new();
+            look(world, Some(&mut text));
+            text
+        });
+        panic!("{what}:\n{}\n{}", texts[0], texts[1]);
+    }
 }
 
 /// Returns the sums of a state, without a history.
@@ -114,14 +137,18 @@ pub(crate) fn compare(frames: usize, mut pick: impl FnMut(usize) -> usize) {
     let (mut world, mut timeline) = (World::new(), Timeline::with_sums(10));
     let mut changed = QueryState::<Entity, Changed<Fire>>::new();
     world.register_component::<Mark<0>>();
-    let mut history: Vec<String> = Vec::new();
+    // The state of each frame, as a world of its own.
+    let mut history: Vec<World> = Vec::new();
     for _ in 0..frames {
         for _ in 0..[0, 1, 4, 12][pick(4)] {
             act(&mut world, &mut pick);
         }
         timeline.capture(&mut world).unwrap();
         timeline.validate(&world).unwrap();
-        history.push(seen(&mut timeline.at(&world, 0).unwrap()));
+        history.push(timeline.at(&world, 0).unwrap());
+        if history.len() > 11 {
+            history.remove(0);
+        }
         if pick(2) == 0 {
             // What is not captured is discarded, too.
             act(&mut world, &mut pick);
@@ -139,11 +166,12 @@ pub(crate) fn compare(frames: usize, mut pick: impl FnMut(usize) -> usize) {
         assert!(!report.removed.iter().any(|entity| world.contains(*entity)));
         let mut whole = timeline.at(&world, 0).unwrap();
         whole.validate().unwrap();
-        let expected = history.last().unwrap();
         assert_eq!(sums(&mut whole), *timeline.sums(0).unwrap(), "{back} back, as a whole");
-        assert_eq!(seen(&mut whole), *expected, "{back} back, as a whole");
-        // Looking takes ticks, so that the world goes back once more.
-        assert_eq!(seen(&mut world), *expected, "{back} back, in place");
+        // Looking takes ticks, so that each world is looked at once, and the one that goes on goes back once more.
+        let expected = history.pop().unwrap();
+        assert_same(&mut whole, &mut expected.try_clone().unwrap(), &format!("{back} back, as a whole"));
+        assert_same(&mut world, &mut expected.try_clone().unwrap(), &format!("{back} back, in place"));
+        history.push(expected);
         timeline.rewind(&mut world, 0).unwrap();
         let mut whole = timeline.at(&world, 0).unwrap();
         let choices: Vec<usize> = (0..64).map(|_| pick(1 << 16)).collect();
@@ -158,7 +186,7 @@ pub(crate) fn compare(frames: usize, mut pick: impl FnMut(usize) -> usize) {
             }
             world.validate().unwrap();
         }
-        assert_eq!(seen(&mut world), seen(&mut whole), "the future, {back} back");
+        assert_same(&mut world, &mut whole, &format!("the future, {back} back"));
         assert_eq!(sums(&mut world), sums(&mut whole), "the future, {back} back");
         timeline.rewind(&mut world, 0).unwrap();
     }

@@ -1,5 +1,6 @@
 //! Worlds that are brought back to what they were.
 
+mod arrays;
 mod checkpoint;
 mod deltas;
 mod discarded;

@@ -24,6 +24,12 @@ pub(in crate::timeline) const fn scatter(mut n: u64) -> u64 {
     n ^ n >> 31
 }
 
+/// Returns the sum of a chunk of an array with this key. If `has_holes` is set, rows are keys of a sparse set.
+pub(in crate::timeline) fn chunk_sum(key: u64, has_holes: bool, chunk: u32, bytes: &[u8]) -> u64 {
+    let hash = if has_holes { hash_keys(bytes) } else { XxHash3_64::oneshot(bytes) };
+    scatter(hash ^ scatter(key.wrapping_add(scatter(u64::from(chunk) + 1))))
+}
+
 impl ChunkSums {
     pub(super) fn new(key: u64, has_holes: bool) -> ChunkSums {
         ChunkSums { key, has_holes, list: Vec::new(), total: 0 }
@@ -78,8 +84,7 @@ impl ChunkSums {
     }
 
     fn sum_of(&self, chunk: u32, bytes: &[u8]) -> u64 {
-        let hash = if self.has_holes { hash_keys(bytes) } else { XxHash3_64::oneshot(bytes) };
-        scatter(hash ^ scatter(self.key.wrapping_add(scatter(u64::from(chunk) + 1))))
+        chunk_sum(self.key, self.has_holes, chunk, bytes)
     }
 
     /// Returns `true` if the sums are those of an array with this number of chunks.

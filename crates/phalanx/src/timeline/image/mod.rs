@@ -21,7 +21,7 @@ mod undo;
 mod validate;
 
 pub(super) use byte_array::ByteArray;
-pub(super) use chunk_sums::scatter;
+pub(super) use chunk_sums::{chunk_sum, scatter};
 pub(super) use column::Column;
 pub(super) use rewind::Rewind;
 pub(super) use undo::ImageUndo;
