@@ -27,8 +27,8 @@ pub(crate) fn implement(input: &DeriveInput, at: &TokenStream) -> Result<TokenSt
     });
     let (generics, arguments, bounds) = generics.split_for_impl();
     Ok(quote! {
-        // SAFETY: the fields are plain, and the constant checks that there is no padding between them. The valid values of
-        // an enum are its discriminants.
+        // SAFETY: the fields are plain, and the constant checks that there is no padding between them, or after the number of an
+        // enum. The valid values of an enum are its discriminants.
         #[automatically_derived]
         #[allow(unsafe_code)]
         unsafe impl #generics #at::Plain for #name #arguments #bounds {
@@ -101,8 +101,15 @@ fn of_enum(input: &DeriveInput, data: &DataEnum) -> Result<TokenStream> {
         return Err(Error::new(input.ident.span(), message));
     };
     let variants = data.variants.iter().map(|variant| &variant.ident);
+    let message = format!("`{}` is not plain: there is padding after its number", input.ident);
     Ok(quote! {
-        const ANY_BYTES: ::core::primitive::bool = false;
+        const ANY_BYTES: ::core::primitive::bool = {
+            ::core::assert!(
+                ::core::mem::size_of::<Self>() == ::core::mem::size_of::<::core::primitive::#number>(),
+                #message,
+            );
+            false
+        };
 
         fn is_valid(bytes: &[::core::primitive::u8]) -> ::core::primitive::bool {
             let ::core::result::Result::Ok(bytes) = ::core::convert::TryFrom::try_from(bytes) else { return false };

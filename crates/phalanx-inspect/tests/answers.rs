@@ -435,6 +435,28 @@ fn components_that_only_the_first_moment_knows_are_compared() {
     let _ = world.get::<Late>(entities[0]).unwrap().0;
 }
 
+#[test]
+fn arrays_without_bytes_take_no_time_to_compare() {
+    #[derive(Component, Clone, Copy)]
+    #[component(plain)]
+    struct Hollow {
+        holes: [(); usize::MAX],
+        number: u32,
+    }
+    let mut world = World::new();
+    let e = world.spawn(Hollow { holes: [(); usize::MAX], number: 1 });
+    let mut inspector = Inspector::builder().build();
+    ask(&mut inspector, &mut world, Request::Keep);
+    world.get_mut::<Hollow>(e).unwrap().number = 2;
+    let compare = Request::Compare { before: Moment::Copy(1), after: Moment::Now, limit: 100 };
+    let answer = ask(&mut inspector, &mut world, compare);
+    assert_eq!((&answer["changed"], &answer["differences"][0]["field"]), (&1.into(), &"number".into()));
+    ask(&mut inspector, &mut world, Request::Entity { entity: e, at: Moment::Now });
+    ask(&mut inspector, &mut world, list("Hollow.number = 2", 0, 10));
+    let Hollow { holes, number } = *world.get::<Hollow>(e).unwrap();
+    assert_eq!((holes.len(), number), (usize::MAX, 2));
+}
+
 #[cfg(feature = "schedule")]
 #[test]
 fn the_last_run_of_a_schedule_is_shown() {

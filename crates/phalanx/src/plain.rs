@@ -71,6 +71,19 @@ use phalanx_store::{Entity, Handle};
 /// World::new().spawn(Both(1_u8, 2_u32));
 /// ```
 ///
+/// Neither does an enum that is larger than its number:
+///
+/// ```compile_fail,E0080
+/// use phalanx::Plain;
+///
+/// #[derive(Plain, Clone, Copy)]
+/// #[repr(u8, align(4))]
+/// enum Wide {
+///     Only,
+///     Other,
+/// }
+/// ```
+///
 /// `Option<Entity>` is not plain, because `None` leaves four of its bytes uninitialised. Remove the component instead of
 /// storing `None` in it, or use `#[component(clone)]`. Tuples are not plain, because their layout is not specified.
 ///

@@ -324,7 +324,6 @@ fn rows_that_are_split_by_hand_are_opaque() {
     }
 }
 
-/// A column of ticks is not a lane of values, also where there are none.
 #[derive(Reflect, Clone, Copy)]
 #[repr(align(64))]
 enum Lone {
@@ -333,28 +332,36 @@ enum Lone {
 
 #[derive(Component)]
 #[component(track = "row")]
-struct Marked {
+struct RowMarked {
     lone: Lone,
-    other: [Lone; 3],
+    others: [Lone; 3],
+}
+
+#[derive(Component)]
+#[component(track = "column")]
+struct ColumnMarked {
+    lone: Lone,
+    others: [Lone; 3],
 }
 
 #[test]
 fn fields_without_data_are_not_in_the_lane_of_ticks() {
+    let (lone, others) = (Lone::Only, [Lone::Only; 3]);
     let mut world = World::new();
-    world.spawn(Marked { lone: Lone::Only, other: [Lone::Only; 3] });
-    let e = world.spawn(Marked { lone: Lone::Only, other: [Lone::Only; 3] });
-    let id = world.component_id::<Marked>().unwrap();
+    world.spawn((RowMarked { lone, others }, ColumnMarked { lone, others }));
+    let e = world.spawn((RowMarked { lone, others }, ColumnMarked { lone, others }));
     let table = world.tables().next().unwrap();
-    for name in ["lone", "other.2"] {
-        let path = phalanx::reflect::FieldPath::new(world.components(), id, name).unwrap();
-        let column = path.column(&table).unwrap();
-        assert_eq!((column.len(), column.stride()), (2, 0), "{name}");
-        assert_eq!(column.ptr().addr().get() % 64, 0, "{name}");
-        assert_eq!(column.get(1).unwrap().to_string(), "Only");
-        assert_eq!(world.entity(e).unwrap().value(id).unwrap().get(name).unwrap().to_string(), "Only");
+    for id in [world.component_id::<RowMarked>().unwrap(), world.component_id::<ColumnMarked>().unwrap()] {
+        for name in ["lone", "others.2"] {
+            let path = phalanx::reflect::FieldPath::new(world.components(), id, name).unwrap();
+            let column = path.column(&table).unwrap();
+            assert_eq!((column.len(), column.stride(), column.ptr().addr().get() % 64), (2, 0, 0), "{name}");
+            assert_eq!(column.get(1).unwrap().to_string(), "Only");
+            assert_eq!(world.entity(e).unwrap().value(id).unwrap().get(name).unwrap().to_string(), "Only");
+        }
     }
-    let Marked { lone, other } = &*world.get::<Marked>(e).unwrap();
-    let _ = (lone, other);
+    let (rows, columns) = (world.get::<RowMarked>(e).unwrap(), world.get::<ColumnMarked>(e).unwrap());
+    let _ = (rows.lone, rows.others, columns.lone, columns.others);
 }
 
 #[derive(Component, Debug)]

@@ -211,3 +211,24 @@ fn all_differences_are_listed_up_to_the_limit() {
         );
     }
 }
+
+#[cfg(feature = "reflect")]
+#[test]
+fn arrays_without_bytes_take_no_time_to_compare() {
+    #[derive(Component, Clone, Copy)]
+    #[component(plain)]
+    struct Hollow {
+        holes: [(); usize::MAX],
+        number: u32,
+    }
+    let mut registry = Registry::new();
+    registry.plain::<Hollow>("hollow").unwrap();
+    let [a, b] = [1, 2].map(|number| {
+        let mut world = World::new();
+        world.spawn(Hollow { holes: [(); usize::MAX], number });
+        world
+    });
+    let found = diff_all(&registry, &a, &b, 10).unwrap();
+    let paths: Vec<_> = found.list[0].fields.iter().map(|field| field.path.as_str()).collect();
+    assert_eq!((found.list.len(), paths), (1, vec!["number"]));
+}
