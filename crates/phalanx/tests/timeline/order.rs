@@ -1,6 +1,7 @@
 //! Orders that are part of a state, and what sums and lists of differences say of them.
 
 use phalanx::group::Observed;
+use phalanx::relation::ChildOf;
 use phalanx::system::StageStart;
 use phalanx::timeline::{Difference, Timeline, differences};
 use phalanx::{Component, Entity, Key, Plain, Removal, Role, World};
@@ -171,4 +172,17 @@ fn a_resource_that_one_state_has_is_a_difference_either_way() {
         let found = differences(first, second, 9);
         assert!(matches!(&found[..], [Difference::Resource { .. }]), "{found:?}");
     }
+}
+
+#[test]
+fn links_of_the_discarded_time_have_never_changed() {
+    let mut world = World::new();
+    let [a, b] = [world.spawn_empty(), world.spawn_empty()];
+    let mut timeline = Timeline::new(1);
+    timeline.capture(&mut world).unwrap();
+    world.relations_mut::<ChildOf>().link(a, b).unwrap();
+    assert!(world.relations::<ChildOf>().last_changed().is_some());
+    timeline.rewind(&mut world, 0).unwrap();
+    assert_eq!(world.relations::<ChildOf>().last_changed(), None);
+    assert_eq!(timeline.at(&world, 0).unwrap().relations::<ChildOf>().last_changed(), None);
 }
