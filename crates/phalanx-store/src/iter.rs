@@ -182,6 +182,9 @@ unsafe impl<C: Send, T: Send> Send for IterMut<'_, C, T> {}
 unsafe impl<C: Sync, T: Sync> Sync for IterMut<'_, C, T> {}
 
 /// A container that can be emptied from both ends, one value after another. Sealed.
+///
+/// A place belongs to a container if it is [`START`](Emptying::START), or what the methods of the container have made of that.
+/// It does so until something else changes the container.
 pub trait Emptying: sealed::Sealed {
     /// The key that names a value.
     type Key;
@@ -192,11 +195,23 @@ pub trait Emptying: sealed::Sealed {
     /// The place before anything is removed.
     const START: Self::Place;
     /// Removes and returns the first value, and notes the place. The container stays valid.
-    fn take_first(&mut self, place: &mut Self::Place) -> Option<(Self::Key, Self::Value)>;
+    ///
+    /// # Safety
+    ///
+    /// The place belongs to this container.
+    unsafe fn take_first(&mut self, place: &mut Self::Place) -> Option<(Self::Key, Self::Value)>;
     /// Removes and returns the last value, and notes the place. The container stays valid.
-    fn take_last(&mut self, place: &mut Self::Place) -> Option<(Self::Key, Self::Value)>;
+    ///
+    /// # Safety
+    ///
+    /// The place belongs to this container.
+    unsafe fn take_last(&mut self, place: &mut Self::Place) -> Option<(Self::Key, Self::Value)>;
     /// Removes and drops all values that are left, even if a destructor panics.
-    fn drop_rest(&mut self, place: &mut Self::Place);
+    ///
+    /// # Safety
+    ///
+    /// The place belongs to this container.
+    unsafe fn drop_rest(&mut self, place: &mut Self::Place);
     /// Returns the number of values that are left.
     fn left(&self) -> usize;
 }
@@ -219,7 +234,8 @@ impl<'a, S: Emptying> Drain<'a, S> {
 
 impl<S: Emptying> Drop for Drain<'_, S> {
     fn drop(&mut self) {
-        self.store.drop_rest(&mut self.place);
+        // SAFETY: the container is borrowed exclusively, so that only this iterator has changed it since the start.
+        unsafe { self.store.drop_rest(&mut self.place) };
     }
 }
 
@@ -242,7 +258,8 @@ macro_rules! emptying {
 
             #[inline]
             fn next(&mut self) -> Option<Self::Item> {
-                self.store.take_first(&mut self.place)
+                // SAFETY: the container is owned or borrowed exclusively, so that only this iterator has changed it since the start.
+                unsafe { self.store.take_first(&mut self.place) }
             }
 
             fn size_hint(&self) -> (usize, Option<usize>) {
@@ -252,7 +269,8 @@ macro_rules! emptying {
         impl<S: Emptying> DoubleEndedIterator for $name<$($args),*> {
             #[inline]
             fn next_back(&mut self) -> Option<Self::Item> {
-                self.store.take_last(&mut self.place)
+                // SAFETY: as in `next`.
+                unsafe { self.store.take_last(&mut self.place) }
             }
         }
         impl<S: Emptying> ExactSizeIterator for $name<$($args),*> {}

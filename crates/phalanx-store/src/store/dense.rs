@@ -485,19 +485,20 @@ impl<X: DenseIndex, T> Emptying for DenseStore<X, T> {
     const START: u32 = 0;
 
     #[inline]
-    fn take_first(&mut self, from: &mut u32) -> Option<(X::Key, T)> {
+    unsafe fn take_first(&mut self, from: &mut u32) -> Option<(X::Key, T)> {
         let (key, at) = self.end_first(from)?;
         // SAFETY: the position was in use and not a hole until now. Its row is read once.
         Some((key, unsafe { self.core.rows.at(at).read() }))
     }
 
-    fn take_last(&mut self, _: &mut u32) -> Option<(X::Key, T)> {
+    unsafe fn take_last(&mut self, _: &mut u32) -> Option<(X::Key, T)> {
         // The last position is never a hole.
         let last = self.core.positions().checked_sub(1)?;
-        self.take_first(&mut { last })
+        // SAFETY: any place will do here: whether a position is a hole is checked.
+        unsafe { self.take_first(&mut { last }) }
     }
 
-    fn drop_rest(&mut self, from: &mut u32) {
+    unsafe fn drop_rest(&mut self, from: &mut u32) {
         let values = self.core.rows.ptr();
         // SAFETY: the position was in use and not a hole until now. Its row is dropped once.
         drop_all(core::iter::from_fn(|| self.end_first(from)), |(_, at)| unsafe {

@@ -248,8 +248,12 @@ impl<V: Vacancy, T> SlottedStore<V, T> {
     }
 
     /// Makes the first occupied slot vacant; its value counts as moved out. Returns it, with its generation.
+    ///
+    /// # Safety
+    ///
+    /// The place belongs to this store.
     #[inline(always)]
-    fn end_first(&mut self, place: &mut SlottedPlace) -> Option<(usize, u32)> {
+    unsafe fn end_first(&mut self, place: &mut SlottedPlace) -> Option<(usize, u32)> {
         if place.left == 0 {
             (place.left, place.word) = self.find_first(place.word.wrapping_add(1))?;
         }
@@ -257,8 +261,8 @@ impl<V: Vacancy, T> SlottedStore<V, T> {
         unsafe { assert_unchecked(place.left != 0) };
         let slot = place.word as usize * 64 + place.left.trailing_zeros() as usize;
         place.left &= place.left - 1;
-        // SAFETY: the slot is occupied, so its word is the generation of its key. The bits that are left are those of the other
-        // values of its presence word.
+        // SAFETY: the bits of the place are those of its presence word, by the caller's contract. So the slot is occupied, and its
+        // word is the generation of its key. The bits that are left are those of the other values of the presence word.
         unsafe {
             let word = self.cells.word(slot);
             let generation = *word;
@@ -339,13 +343,16 @@ impl<V: Vacancy, T> Emptying for SlottedStore<V, T> {
     const START: SlottedPlace = SlottedPlace { word: u32::MAX, left: 0, end: u32::MAX };
 
     #[inline]
-    fn take_first(&mut self, place: &mut SlottedPlace) -> Option<(V::Key, T)> {
-        let (slot, generation) = self.end_first(place)?;
-        // SAFETY: the slot was occupied under this generation until now. Its value is read once.
-        unsafe { Some((V::Key::from_parts(slot as u32, generation), self.cells.value(slot).read())) }
+    unsafe fn take_first(&mut self, place: &mut SlottedPlace) -> Option<(V::Key, T)> {
+        // SAFETY: the place belongs to the store, by the caller's contract. The slot was occupied under this generation until now,
+        // and its value is read once.
+        unsafe {
+            let (slot, generation) = self.end_first(place)?;
+            Some((V::Key::from_parts(slot as u32, generation), self.cells.value(slot).read()))
+        }
     }
 
-    fn take_last(&mut self, place: &mut SlottedPlace) -> Option<(V::Key, T)> {
+    unsafe fn take_last(&mut self, place: &mut SlottedPlace) -> Option<(V::Key, T)> {
         let slot = self.occupied_before(place.end)?;
         place.end = slot;
         if slot / 64 == place.word {
@@ -361,13 +368,13 @@ impl<V: Vacancy, T> Emptying for SlottedStore<V, T> {
         }
     }
 
-    fn drop_rest(&mut self, place: &mut SlottedPlace) {
+    unsafe fn drop_rest(&mut self, place: &mut SlottedPlace) {
         if mem::needs_drop::<T>() {
             let values = self.cells.values();
+            // SAFETY: the place belongs to the store, by the caller's contract.
+            let ended = iter::from_fn(|| unsafe { self.end_first(place) });
             // SAFETY: the slot was occupied until now. Its value is dropped once.
-            drop_all(iter::from_fn(|| self.end_first(place)), |(slot, _)| unsafe {
-                ptr::drop_in_place(values.add(slot));
-            });
+            drop_all(ended, |(slot, _)| unsafe { ptr::drop_in_place(values.add(slot)) });
         } else {
             self.clear();
         }

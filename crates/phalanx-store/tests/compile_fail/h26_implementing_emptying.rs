@@ -9,13 +9,13 @@ impl Emptying for Mine {
     type Value = u32;
     type Place = u32;
     const START: u32 = 0;
-    fn take_first(&mut self, _: &mut u32) -> Option<(u32, u32)> {
+    unsafe fn take_first(&mut self, _: &mut u32) -> Option<(u32, u32)> {
         Some((0, 0))
     }
-    fn take_last(&mut self, _: &mut u32) -> Option<(u32, u32)> {
+    unsafe fn take_last(&mut self, _: &mut u32) -> Option<(u32, u32)> {
         None
     }
-    fn drop_rest(&mut self, _: &mut u32) {}
+    unsafe fn drop_rest(&mut self, _: &mut u32) {}
     fn left(&self) -> usize {
         usize::MAX
     }

@@ -60,6 +60,11 @@ pub(crate) struct Time {
 }
 
 impl Time {
+    /// Returns the number of bytes that are allocated.
+    pub(crate) fn memory(&self) -> usize {
+        self.past.capacity() * size_of::<PastId>()
+    }
+
     /// Returns a copy.
     pub(crate) fn try_clone(&self) -> Result<Time, AllocError> {
         Ok(Time { past: try_clone_slice(&self.past)?, ..*self })

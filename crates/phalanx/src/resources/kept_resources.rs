@@ -178,6 +178,12 @@ impl KeptResources {
                 each(kept.resource.name, both);
             }
         }
+        // Those that are kept in the other state only.
+        for kept in other.list.iter().filter(|kept| !self.covers(kept.resource.type_id)) {
+            if let Some(bytes) = bytes(kept) {
+                each(kept.resource.name, [None, Some(bytes)]);
+            }
+        }
     }
 
     /// Returns `true` if resources of this type were kept.

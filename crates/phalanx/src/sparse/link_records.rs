@@ -251,9 +251,10 @@ impl<'a> LinkRecords<'a> {
         next_slot(self.words, slot)
     }
 
-    /// Returns when a link changed last, or `None` if the world does not know the relation.
+    /// Returns when a link changed last, or `None` if there was never one.
     pub(crate) fn changed(self) -> Option<Tick> {
-        self.values.and_then(Values::column_tick)
+        // The clock begins after the tick of a storage that was never changed.
+        self.values.and_then(Values::column_tick).filter(|tick| *tick != Tick(0))
     }
 }
 

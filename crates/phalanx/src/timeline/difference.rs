@@ -263,6 +263,9 @@ pub fn differences(first: &Checkpoint, second: &Checkpoint, limit: usize) -> Vec
     found
 }
 
+/// The lanes of a column, without change ticks.
+type Lanes<'a> = Vec<&'a [u8]>;
+
 /// What is part of a state beside entities and their values.
 #[derive(PartialEq)]
 struct Order<'a> {
@@ -270,9 +273,9 @@ struct Order<'a> {
     free_list: &'a [u8],
     reserved: [u32; 2],
     /// The components, the slots, and the values if they are of extra rows, of each table in order.
-    tables: Vec<(Vec<ComponentId>, &'a [u8], Vec<&'a [u8]>)>,
+    tables: Vec<(Vec<ComponentId>, &'a [u8], Lanes<'a>)>,
     /// The state of each sparse storage, and its keys and values.
-    sparse: Vec<(ComponentId, Option<Removal>, Vec<u64>, Vec<&'a [u8]>)>,
+    sparse: Vec<(ComponentId, Option<Removal>, Vec<u64>, Lanes<'a>)>,
     /// What each group owns, requires and excludes, and its members if they have an order of their own.
     groups: Vec<([Vec<ComponentId>; 3], Vec<u32>)>,
 }

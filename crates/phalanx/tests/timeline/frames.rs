@@ -342,3 +342,21 @@ fn clones_and_destructors_that_panic_leave_the_frames_whole() {
         assert!(points > 5, "{points} panics");
     }
 }
+
+#[test]
+fn memory_is_what_a_timeline_frees() {
+    use crate::plain;
+    for seed in 0..4 {
+        let (mut world, mut rng) = (plain::world(), Rng::new(seed));
+        let mut timeline = if seed % 2 == 0 { Timeline::new(8) } else { Timeline::with_sums(8) };
+        for frame in 0..40 {
+            (0..6).for_each(|_| plain::act(&mut world, |bound| rng.below(bound)));
+            timeline.capture(&mut world).unwrap();
+            // Each rewind adds an id of the clock to the frames that follow.
+            timeline.rewind(&mut world, frame % 2).unwrap();
+        }
+        let memory = timeline.memory() as i64;
+        let ((), usage) = phalanx_testkit::measure(|| drop(timeline));
+        assert_eq!(memory, -usage.bytes_live_delta, "seed {seed}");
+    }
+}

@@ -68,7 +68,7 @@ fn act(world: &mut World, pick: &mut dyn FnMut(usize) -> usize) {
         25 => _ = world.pool_mut::<Note>().sort_by_key(|note| note.0.clone()),
         26 if n.is_multiple_of(2) => {
             let mut free: Vec<Entity> = world.free_entities().collect();
-            free.sort_by_key(|entity| entity.index() ^ n % 7);
+            free.sort_by_key(|entity| entity.index() ^ (n % 7));
             _ = world.set_free_entities(&free);
         }
         26 => _ = world.reserve_entity(),

@@ -1,9 +1,10 @@
 //! Orders that are part of a state, and what sums and lists of differences say of them.
 
 use phalanx::group::Observed;
+use phalanx::relation::ChildOf;
 use phalanx::system::StageStart;
 use phalanx::timeline::{Difference, Timeline, differences};
-use phalanx::{Component, Entity, Key, Removal, Role, World};
+use phalanx::{Component, Entity, Key, Plain, Removal, Role, World};
 
 #[derive(Component, Clone, Copy, Debug, PartialEq)]
 #[component(plain)]
@@ -156,4 +157,32 @@ fn holes_are_the_same_whatever_was_there() {
         world.checkpoint().unwrap()
     });
     assert_eq!(differences(&states[0], &states[1], 9), []);
+}
+
+#[test]
+fn a_resource_that_one_state_has_is_a_difference_either_way() {
+    #[derive(Plain, Clone, Copy)]
+    struct Score(u32);
+    let mut world = World::new();
+    let before = world.checkpoint().unwrap();
+    world.resources_mut().keep_plain::<Score>();
+    world.insert_resource(Score(7));
+    let after = world.checkpoint().unwrap();
+    for (first, second) in [(&before, &after), (&after, &before)] {
+        let found = differences(first, second, 9);
+        assert!(matches!(&found[..], [Difference::Resource { .. }]), "{found:?}");
+    }
+}
+
+#[test]
+fn links_of_the_discarded_time_have_never_changed() {
+    let mut world = World::new();
+    let [a, b] = [world.spawn_empty(), world.spawn_empty()];
+    let mut timeline = Timeline::new(1);
+    timeline.capture(&mut world).unwrap();
+    world.relations_mut::<ChildOf>().link(a, b).unwrap();
+    assert!(world.relations::<ChildOf>().last_changed().is_some());
+    timeline.rewind(&mut world, 0).unwrap();
+    assert_eq!(world.relations::<ChildOf>().last_changed(), None);
+    assert_eq!(timeline.at(&world, 0).unwrap().relations::<ChildOf>().last_changed(), None);
 }

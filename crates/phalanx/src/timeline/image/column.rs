@@ -174,7 +174,9 @@ impl Column {
 
     pub(super) fn memory(&self) -> usize {
         match self {
-            Column::Plain(arrays) => arrays.iter().map(ByteArray::memory).sum(),
+            Column::Plain(arrays) => {
+                arrays.iter().map(ByteArray::memory).sum::<usize>() + arrays.capacity() * size_of::<ByteArray>()
+            }
             Column::Cloned(clones) => clones.memory(),
         }
     }

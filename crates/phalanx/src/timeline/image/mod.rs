@@ -329,8 +329,10 @@ impl Image {
     pub(super) fn memory(&self) -> usize {
         let tables = self.tables.iter().map(TableImage::memory).sum::<usize>();
         let sparse = self.sparse.iter().map(SparseImage::memory).sum::<usize>();
-        let lists =
-            self.tables.capacity() * size_of::<TableImage>() + self.sparse.capacity() * size_of::<SparseImage>();
-        self.words.memory() + self.free_list.memory() + tables + sparse + lists + self.groups.bytes()
+        let lists = self.tables.capacity() * size_of::<TableImage>()
+            + self.sparse.capacity() * size_of::<SparseImage>()
+            + self.components.capacity() * size_of::<ComponentImage>();
+        let entities = self.words.memory() + self.free_list.memory();
+        entities + tables + sparse + lists + self.groups.bytes() + self.time.memory()
     }
 }

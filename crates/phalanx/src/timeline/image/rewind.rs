@@ -336,10 +336,12 @@ impl Rewind {
             // SAFETY: as for this method.
             unsafe { table.commit(image, storage) };
         }
+        // Those that the image does not have were never changed.
         for (number, table) in storage.tables.iter().enumerate() {
-            let ticks = image.tables.get(number).map_or(&[][..], |table| &table.columns);
-            for (column, image) in table.columns.iter().zip(ticks) {
-                set_tick(storage.components.info(column.id), table.lanes_of(column), image.tick);
+            let image = image.tables.get(number);
+            for (at, column) in table.columns.iter().enumerate() {
+                let tick = image.map_or(0, |image| image.columns[at].tick);
+                set_tick(storage.components.info(column.id), table.lanes_of(column), tick);
             }
         }
         if let Some(order) = &self.order {
@@ -352,8 +354,9 @@ impl Rewind {
             // SAFETY: as for this method.
             unsafe { sparse.commit(image, storage) };
         }
-        for (one, image) in storage.sparse.iter().zip(&image.sparse) {
-            set_tick(storage.components.info(one.id), one.values().lanes(), image.tick);
+        for (number, one) in storage.sparse.iter().enumerate() {
+            let tick = image.sparse.get(number).map_or(0, |image| image.tick);
+            set_tick(storage.components.info(one.id), one.values().lanes(), tick);
         }
         if let Some(groups) = self.groups.take() {
             // SAFETY: the storages have the values of the image now.

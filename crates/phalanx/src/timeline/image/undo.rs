@@ -65,6 +65,7 @@ impl ImageUndo {
         let bytes = |undo: &Option<ByteUndo>| undo.as_ref().map_or(0, ByteUndo::memory);
         let values = |undo: &Option<ValuesUndo>| undo.as_ref().map_or(0, ValuesUndo::memory);
         let mut sum = bytes(&self.words) + bytes(&self.free_list) + self.groups.as_ref().map_or(0, GroupImage::bytes);
+        sum += self.time.memory();
         for table in &self.tables {
             sum += bytes(&table.slots) + table.columns.iter().map(|column| values(&column.values)).sum::<usize>();
             sum += table.columns.capacity() * size_of::<ColumnUndo>();
