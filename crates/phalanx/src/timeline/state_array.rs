@@ -170,7 +170,7 @@ impl Checkpoint {
     /// struct Height(i32);
     ///
     /// let mut world = World::new();
-    /// let stones = world.spawn_batch((0..1000).map(Height)).collect::<Vec<_>>();
+    /// let stones = world.spawn_batch((0..1000).map(Height));
     /// let before = world.checkpoint()?;
     /// world.get_mut::<Height>(stones[300]).unwrap().0 = -1;
     /// let after = world.checkpoint()?;

@@ -65,7 +65,8 @@ fn world() -> (World, Vec<phalanx::Entity>) {
 
 #[test]
 fn the_entity_of_a_row_is_found_in_each_storage() {
-    let flips: [(&str, fn(&mut World, phalanx::Entity)); 3] = [
+    type Flip = fn(&mut World, phalanx::Entity);
+    let flips: [(&str, Flip); 3] = [
         ("Height", |world, entity| world.get_mut::<Height>(entity).unwrap().0 ^= 1),
         ("Fire", |world, entity| world.get_mut::<Fire>(entity).unwrap().0 ^= 1),
         ("Mass", |world, entity| world.get_mut::<Mass>(entity).unwrap().0 ^= 1),

@@ -54,6 +54,9 @@ impl Arguments {
             reports: None,
         };
         while let Some(option) = options.next() {
+            if option == "--help" {
+                return Err(HELP.into());
+            }
             let value = options.next().ok_or_else(|| format!("{option} needs a value\n{HELP}"))?;
             let wrong = || format!("{option} {value} is not valid\n{HELP}");
             let number = || value.parse::<u64>().map_err(|_| wrong());
