@@ -1,6 +1,7 @@
 //! [`History`]: earlier frames, copies, and whether the program is paused.
 
 use crate::flow::Flow;
+use crate::refusal::conflict;
 use crate::request::Moment;
 use crate::response::Response;
 use phalanx::World;
@@ -32,6 +33,8 @@ pub(crate) struct History {
 pub(crate) struct KeptCopy {
     pub(crate) number: u32,
     pub(crate) frame: u64,
+    /// The name of the file that it was loaded from.
+    pub(crate) file: Option<String>,
     pub(crate) world: World,
 }
 
@@ -83,7 +86,7 @@ impl History {
                     return Ok(());
                 }
                 let Some(timeline) = &self.timeline else { return Err(Response::error(409, "there is no timeline")) };
-                let past = timeline.at(world, back).map_err(|error| Response::error(409, error))?;
+                let past = timeline.at(world, back).map_err(conflict)?;
                 self.looked = Some((frame, past));
                 Ok(())
             }
@@ -108,23 +111,31 @@ impl History {
         let back = self.frames_back(frame)?;
         self.looked = None;
         let Some(timeline) = &mut self.timeline else { return Err(Response::error(409, "there is no timeline")) };
-        timeline.rewind(world, back).map_err(|error| Response::error(409, error))?;
+        timeline.rewind(world, back).map_err(conflict)?;
         self.captured = frame;
         Ok(())
     }
 
     /// Keeps a copy of the world, and returns its number.
     pub(crate) fn keep(&mut self, world: &World, frame: u64) -> Result<u32, Response> {
+        self.reserve_copy()?;
+        let copy = world.try_clone().map_err(conflict)?;
+        Ok(self.add_copy(frame, None, copy))
+    }
+
+    /// Makes room for one more copy.
+    pub(crate) fn reserve_copy(&mut self) -> Result<(), Response> {
         if self.copies.len() == COPY_LIMIT {
             return Err(Response::error(409, format_args!("there are {COPY_LIMIT} copies: forget one first")));
         }
-        if self.copies.try_reserve(1).is_err() {
-            return Err(Response::out_of_memory());
-        }
-        let copy = world.try_clone().map_err(|error| Response::error(409, error))?;
+        self.copies.try_reserve(1).map_err(|_| Response::out_of_memory())
+    }
+
+    /// Adds a copy that there is room for, and returns its number.
+    pub(crate) fn add_copy(&mut self, frame: u64, file: Option<String>, world: World) -> u32 {
         self.next_copy += 1;
-        self.copies.push(KeptCopy { number: self.next_copy, frame, world: copy });
-        Ok(self.next_copy)
+        self.copies.push(KeptCopy { number: self.next_copy, frame, file, world });
+        self.next_copy
     }
 
     /// Drops a copy. Returns `false` if there is none.

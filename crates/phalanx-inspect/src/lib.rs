@@ -94,6 +94,8 @@ mod key;
 mod plot;
 #[cfg(feature = "serve")]
 mod queue;
+#[cfg(feature = "answer")]
+mod refusal;
 mod request;
 mod response;
 #[cfg(feature = "answer")]
@@ -102,6 +104,8 @@ mod route;
 mod scan;
 #[cfg(feature = "answer")]
 mod state;
+#[cfg(feature = "answer")]
+mod user_code;
 #[cfg(feature = "answer")]
 mod value;
 

@@ -116,6 +116,13 @@ pub enum Request {
     },
     /// Keeps a copy of the world, to be compared later.
     Keep,
+    /// Loads a snapshot by the registry, and keeps it as a copy. The world is unchanged.
+    Load {
+        /// The name of the file, to be shown.
+        name: String,
+        /// The snapshot.
+        bytes: Vec<u8>,
+    },
     /// Drops a copy.
     Forget {
         /// Its number.
