@@ -164,7 +164,7 @@ fn keys_are_obeyed_and_the_terminal_is_restored() {
         terminal.press("p");
         terminal.wait_for("PAUSED");
         terminal.press("1\r");
-        terminal.wait_for("Component");
+        terminal.wait_for("Field");
         terminal.press("e\u{15}77\r");
         terminal.wait_for("was 0, and is 77");
         terminal.press("q");
