@@ -65,7 +65,7 @@ fn alive(world: &World, entity: Entity) -> Result<(), Response> {
 }
 
 impl State {
-    /// Makes room for an inverse, before something is changed.
+    /// Reserves capacity for an inverse, before something is changed.
     fn reserve_undo(&mut self) -> Result<(), Response> {
         match self.undo.len() < UNDO_LIMIT {
             true => self.undo.try_reserve(1).map_err(|_| Response::out_of_memory()),
@@ -73,7 +73,7 @@ impl State {
         }
     }
 
-    /// Adds an inverse that there is room for. The oldest one is dropped if there are too many.
+    /// Adds an inverse, for which capacity is reserved. The oldest one is dropped if there are too many.
     fn push_undo(&mut self, undo: Undo) {
         if self.undo.len() == UNDO_LIMIT {
             self.undo.remove(0);

@@ -123,7 +123,7 @@ impl History {
         Ok(self.add_copy(frame, None, copy))
     }
 
-    /// Makes room for one more copy.
+    /// Reserves capacity for one more copy.
     pub(crate) fn reserve_copy(&mut self) -> Result<(), Response> {
         if self.copies.len() == COPY_LIMIT {
             return Err(Response::error(409, format_args!("there are {COPY_LIMIT} copies: forget one first")));
@@ -131,7 +131,7 @@ impl History {
         self.copies.try_reserve(1).map_err(|_| Response::out_of_memory())
     }
 
-    /// Adds a copy that there is room for, and returns its number.
+    /// Adds a copy, for which capacity is reserved, and returns its number.
     pub(crate) fn add_copy(&mut self, frame: u64, file: Option<String>, world: World) -> u32 {
         self.next_copy += 1;
         self.copies.push(KeptCopy { number: self.next_copy, frame, file, world });

@@ -108,7 +108,7 @@ fn code_of_values_is_stopped() {
     });
 }
 
-/// A `Debug` that writes nothing and does not return, until it is told to.
+/// A `Debug` that writes nothing and does not return, until a flag is cleared.
 #[derive(Component)]
 struct Stuck;
 static IS_STUCK: AtomicBool = AtomicBool::new(true);
