@@ -188,22 +188,22 @@ fn draw_charts(app: &App, buffer: &mut Buffer, area: Rect, theme: &Theme) {
             break;
         }
         let values = values_of(plot);
-        let (least, most) = range_of(&values);
+        // The newest values, as many as there are columns.
+        let values = &values[values.len().saturating_sub(usize::from(area.width))..];
+        let (least, most) = range_of(values);
         let last = short(values.last().copied().unwrap_or(f64::NAN));
         let label = format!("{}  {last}  ({} to {})", text(plot, "name"), short(least), short(most));
         put(buffer, area, area.x, top, &label, usize::from(area.width), theme.head);
         let lines = (high - 2).min(area.bottom() - top - 1).max(1);
-        draw_columns(&values, (least, most), buffer, Rect::new(area.x, top + 1, area.width, lines), theme);
+        draw_columns(values, (least, most), buffer, Rect::new(area.x, top + 1, area.width, lines), theme);
     }
 }
 
-/// Draws values as columns of blocks: the newest at the right.
+/// Draws values as columns of blocks. There are at most as many as columns of the terminal.
 fn draw_columns(values: &[f64], (least, most): (f64, f64), buffer: &mut Buffer, area: Rect, theme: &Theme) {
     const BLOCKS: [&str; 9] = [" ", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"];
-    let wide = usize::from(area.width);
-    let shown = &values[values.len().saturating_sub(wide)..];
     let eighths = f64::from(area.height) * 8.0;
-    for (at, value) in shown.iter().enumerate() {
+    for (at, value) in values.iter().enumerate() {
         let part = if most > least { (value - least) / (most - least) } else { 0.5 };
         // The least value is one eighth high, so that it is seen. What is not a number is left out.
         let filled = if part.is_finite() { (1.0 + part * (eighths - 1.0)).round() as u16 } else { 0 };

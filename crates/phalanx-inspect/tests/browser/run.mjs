@@ -158,7 +158,7 @@ await test("a field is edited, and the edit taken back", async (page) => {
   await field.press("Escape");
   await page.locator("#top button", { hasText: "Undo" }).click();
   await until("the old value", async () => (await cells(page)).some((row) => row[1] === entity && row[3] === "90"));
-  // The title is not plain, and says so.
+  // The route is not plain, and says so.
   assert(/Read-only: not/.test(await page.textContent(".side")), "a reason is given");
   // Markup in values is text.
   await query(page, "Title ~ \"smith\"");
