@@ -76,11 +76,19 @@ impl History {
         }
     }
 
+    /// Returns a moment that stays the same while frames are made.
+    pub(crate) fn fixed(&self, moment: Moment) -> Moment {
+        match moment {
+            Moment::Back(frames) => Moment::Frame(self.captured.saturating_sub(frames)),
+            moment => moment,
+        }
+    }
+
     /// Prepares the world of a moment, for [`world_at`](History::world_at).
     pub(crate) fn prepare(&mut self, world: &World, moment: Moment) -> Result<(), Response> {
-        match moment {
+        match self.fixed(moment) {
             Moment::Now => Ok(()),
-            Moment::Frame(frame) => {
+            Moment::Frame(frame) | Moment::Back(frame) => {
                 let back = self.frames_back(frame)?;
                 if self.looked.as_ref().is_some_and(|(looked, _)| *looked == frame) {
                     return Ok(());
@@ -99,9 +107,11 @@ impl History {
 
     /// Returns the world of a moment, if it is prepared.
     pub(crate) fn world_at<'w>(&'w self, world: &'w World, moment: Moment) -> Option<&'w World> {
-        match moment {
+        match self.fixed(moment) {
             Moment::Now => Some(world),
-            Moment::Frame(frame) => self.looked.as_ref().filter(|(looked, _)| *looked == frame).map(|(_, past)| past),
+            Moment::Frame(frame) | Moment::Back(frame) => {
+                self.looked.as_ref().filter(|(looked, _)| *looked == frame).map(|(_, past)| past)
+            }
             Moment::Copy(copy) => self.copies.iter().find(|kept| kept.number == copy).map(|kept| &kept.world),
         }
     }

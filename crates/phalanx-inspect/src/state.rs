@@ -168,7 +168,10 @@ impl State {
     }
 
     /// Begins to answer a request.
-    pub(crate) fn begin(&mut self, world: &mut World, request: Request) -> Task {
+    pub(crate) fn begin(&mut self, world: &mut World, mut request: Request) -> Task {
+        // Frames back are counted from now, and not from each step of the answer.
+        let history = &self.history;
+        request.moments_mut(|moment| *moment = history.fixed(*moment));
         if request.is_edit() && self.options.is_read_only {
             return Task::Done(Response::error(403, "the inspector is read-only"));
         }

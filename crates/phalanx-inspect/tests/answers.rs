@@ -238,6 +238,11 @@ fn earlier_frames_are_looked_at_compared_and_returned_to() {
         (&change["field"], &change["before"], &change["after"]),
         (&Value::from("x"), &Value::from("15.0"), &Value::from("20.0"))
     );
+    // Frames back are counted from the last frame.
+    let back = ask(&mut inspector, &mut world, compare(Moment::Back(5), Moment::Now));
+    assert_eq!((&back["before"], &back["differences"]), (&"frame-15".into(), &answer["differences"]));
+    assert_eq!(x(&mut inspector, &mut world, Moment::Back(0)), "20.0");
+    assert_eq!(status(&mut inspector, &mut world, compare(Moment::Back(11), Moment::Now)), 410);
     let answer = ask(&mut inspector, &mut world, compare(Moment::Copy(1), Moment::Now));
     assert_eq!((&answer["spawned"], &answer["changed"]), (&Value::from(1), &Value::from(0)));
     // The despawn in the pause is taken back as a whole.

@@ -43,9 +43,7 @@ export function mount(root, app) {
   const run = async () => {
     fill(result, h("p", { class: "empty" }, "Comparing…"));
     try {
-      // A number of frames back is that from now on, when the button is pressed.
-      const moment = (/** @type {string} */ value) => (value.startsWith("back-") ? `frame-${app.world.timeline.last - Number(value.slice(5))}` : value);
-      draw(await get("compare", { before: moment(before.value), after: moment(after.value), limit: 500 }));
+      draw(await get("compare", { before: before.value, after: after.value, limit: 500 }));
     } catch (error) {
       if (!isGone) fill(result, h("p", { class: "empty bad" }, /** @type {any} */ (error).message));
     }

@@ -174,7 +174,7 @@ impl App {
         // Frames end while the user reads: the oldest are not offered.
         for back in BACK.into_iter().filter(|back| last >= first + back + if *back > 1 { 30 } else { 0 }) {
             let name = if back == 1 { "1 frame back".into() } else { format!("{back} frames back") };
-            choices.push(Choice { name, value: format!("frame-{}", last - back) });
+            choices.push(Choice { name, value: format!("back-{back}") });
         }
         for copy in list(&self.world, "copies") {
             let (number, file) = (number(copy, "number"), text(copy, "file"));
