@@ -86,9 +86,10 @@ impl History {
 
     /// Prepares the world of a moment, for [`world_at`](History::world_at).
     pub(crate) fn prepare(&mut self, world: &World, moment: Moment) -> Result<(), Response> {
-        match self.fixed(moment) {
+        match moment {
             Moment::Now => Ok(()),
-            Moment::Frame(frame) | Moment::Back(frame) => {
+            Moment::Back(_) => self.prepare(world, self.fixed(moment)),
+            Moment::Frame(frame) => {
                 let back = self.frames_back(frame)?;
                 if self.looked.as_ref().is_some_and(|(looked, _)| *looked == frame) {
                     return Ok(());
@@ -107,11 +108,10 @@ impl History {
 
     /// Returns the world of a moment, if it is prepared.
     pub(crate) fn world_at<'w>(&'w self, world: &'w World, moment: Moment) -> Option<&'w World> {
-        match self.fixed(moment) {
+        match moment {
             Moment::Now => Some(world),
-            Moment::Frame(frame) | Moment::Back(frame) => {
-                self.looked.as_ref().filter(|(looked, _)| *looked == frame).map(|(_, past)| past)
-            }
+            Moment::Back(_) => self.world_at(world, self.fixed(moment)),
+            Moment::Frame(frame) => self.looked.as_ref().filter(|(looked, _)| *looked == frame).map(|(_, past)| past),
             Moment::Copy(copy) => self.copies.iter().find(|kept| kept.number == copy).map(|kept| &kept.world),
         }
     }
