@@ -56,8 +56,9 @@ export function mount(root, app) {
   function draw(answer) {
     if (isGone) return;
     const isSame = !answer.spawned && !answer.despawned && !answer.changed;
+    const moment = (/** @type {string} */ text) => text.replace("-", " ");
     fill(result,
-      h("p", { class: "figures", role: "status" }, isSame ? "Nothing differs." : [
+      h("p", { class: "figures", role: "status" }, h("span", {}, `Between ${moment(answer.before)} and ${moment(answer.after)}:`), isSame ? "nothing differs" : [
         h("span", {}, h("b", {}, count(answer.spawned)), " spawned"), h("span", {}, h("b", {}, count(answer.despawned)), " despawned"), h("span", {}, h("b", {}, count(answer.changed)), " changed")],
         answer.torn ? h("span", {}, "the world changed during the comparison") : null),
       answer.components.length ? h("p", { class: "lead" }, "By component: ", answer.components.map((/** @type {any} */ one) => `${one.name} ${count(one.count)}`).join(", ")) : null,

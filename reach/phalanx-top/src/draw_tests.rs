@@ -231,14 +231,14 @@ fn time_and_its_keys() {
 
 #[test]
 fn compare() {
-    let answer = json!({ "spawned": 1, "despawned": 0, "changed": 2, "torn": false, "components": [{ "name": "Position", "count": 2 }],
+    let answer = json!({ "before": "frame-1233", "after": "now", "spawned": 1, "despawned": 0, "changed": 2, "torn": false, "components": [{ "name": "Position", "count": 2 }],
         "differences": [{ "entity": "3v0", "what": "changed", "component": "Position", "field": "x", "before": "1.0", "after": "2.0" }] });
     let picture = view_of(View::Compare, "compare?", answer);
     has(
         &picture,
         &[
             "Before: ◂ 1 frame back ▸   After: now",
-            "1 spawned · 0 despawned · 2 changed",
+            "Between frame 1233 and now: 1 spawned · 0 despawned · 2 changed",
             "By component: Position 2",
             "3v0     changed  Position.x  1.0     2.0",
         ],

@@ -292,10 +292,16 @@ fn compare(answer: &Value) -> Sheet {
     let mut sheet =
         Sheet::new(&[("Entity", false), ("What", false), ("Component", false), ("Before", false), ("After", false)]);
     let [spawned, despawned, changed] = ["spawned", "despawned", "changed"].map(|name| number(answer, name));
-    let torn = if is_true(answer, "torn") { " · the world changed during the comparison" } else { "" };
+    let torn = if is_true(answer, "torn") { " · the world changed meanwhile" } else { "" };
+    let [before, after] = ["before", "after"].map(|name| text(answer, name).replacen('-', " ", 1));
     sheet.lead.push(match spawned + despawned + changed {
-        0 => format!("Nothing differs.{torn}"),
-        _ => format!("{} spawned · {} despawned · {} changed{torn}", count(spawned), count(despawned), count(changed)),
+        0 => format!("Between {before} and {after}: nothing differs{torn}"),
+        _ => format!(
+            "Between {before} and {after}: {} spawned · {} despawned · {} changed{torn}",
+            count(spawned),
+            count(despawned),
+            count(changed)
+        ),
     });
     let parts: Vec<_> = list(answer, "components")
         .iter()

@@ -241,6 +241,7 @@ await test("two snapshots are loaded and compared, or none of them", async (page
   const chosen = await page.$$eval(".compare select", (lists) => lists.map((list) => list.selectedOptions[0].textContent));
   assert(chosen[0].endsWith("<b>first</b>.phx") && chosen[1].endsWith("second.phx"), chosen.join());
   assert(/Position/.test(await page.textContent("main")), "the components are named");
+  assert(/^Between copy \d+ and copy \d+:/.test(await page.textContent("main .figures")), "the moments are named");
   const found = await serious(page);
   assert(found.length === 0, found.join("\n"));
   while ((await copies()).length) {
