@@ -8,7 +8,8 @@ Looks inside a running program that has phalanx-inspect.
 
 Usage: phalanx-top [ADDRESS | PROCESS] [OPTIONS]
 
-Without an address, the programs that are running are listed.
+Without an address, the programs that are running are listed. In a terminal, a
+program that is the only one is shown at once.
 
 Arguments:
   ADDRESS          127.0.0.1:7171, or the whole address that the program printed
