@@ -55,6 +55,7 @@ struct Burning {
 }
 
 #[derive(Component, Clone, Debug)]
+#[cfg_attr(feature = "snapshot", derive(serde::Serialize, serde::Deserialize))]
 #[component(clone)]
 struct Title(String);
 
@@ -135,6 +136,26 @@ fn step(world: &mut World, frame: u32, dice: &mut Dice) {
     }
 }
 
+/// What snapshots are made of.
+#[cfg(feature = "snapshot")]
+fn registry() -> phalanx::snapshot::Registry {
+    let mut registry = phalanx::snapshot::Registry::new();
+    let registered = (|| {
+        registry.plain::<Position>("position")?;
+        registry.plain::<Velocity>("velocity")?;
+        registry.plain::<Health>("health")?;
+        registry.plain::<Team>("team")?;
+        registry.plain::<Burning>("burning")?;
+        registry.serde::<Title>("title")?;
+        registry.names("name")?;
+        registry.relation::<ChildOf>("child of")
+    })();
+    registered.expect("the names differ");
+    // Routes are not saved.
+    registry.skip_unregistered();
+    registry
+}
+
 fn argument(name: &str) -> Option<String> {
     let mut arguments = std::env::args().skip_while(|argument| argument != name);
     arguments.nth(1)
@@ -158,6 +179,10 @@ fn main() -> std::io::Result<()> {
             sum / f64::max(count, 1.0)
         })
         .action("spawn 100", |world| spawn(world, &mut Dice(99), 100));
+    #[cfg(feature = "snapshot")]
+    {
+        builder = builder.registry(registry());
+    }
     if entities <= 100_000 {
         builder = builder.timeline(600);
     }

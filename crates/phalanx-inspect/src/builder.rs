@@ -133,7 +133,7 @@ impl Builder {
         with!(self, options => options.show_relation::<R>(name.into()))
     }
 
-    /// Shows and edits values as JSON where the registry knows how, and offers snapshots to download.
+    /// Shows and edits values as JSON where the registry knows how, and offers snapshots to download, load and compare.
     #[cfg(feature = "snapshot")]
     pub fn registry(mut self, registry: phalanx::snapshot::Registry) -> Builder {
         self.options.registry = Some(registry);

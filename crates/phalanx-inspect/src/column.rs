@@ -1,9 +1,10 @@
 //! [`Column`]: a column of a list of entities.
 
 use crate::json::Json;
-use crate::response::Response;
+use crate::response::{Response, concat};
+use crate::user_code::UserCode;
 use crate::value::{Style, kind_of, short_name, write_value};
-use phalanx::reflect::{BoundQuery, ShownColumn, TextQuery};
+use phalanx::reflect::{BoundQuery, ShownColumn, TextQuery, TextQueryProblem};
 use phalanx::{ComponentId, Entity, World};
 
 /// The number of columns that a list can have.
@@ -46,16 +47,21 @@ impl Column {
             columns.push(Column::new(world, shown));
             Ok(())
         };
+        let mut copy = |shown: &ShownColumn| add(shown.try_clone().map_err(|_| Response::out_of_memory())?);
         for name in names {
-            let bound = TextQuery::parse(&column_query(name)).and_then(|query| query.bind(world));
-            let bound = bound.map_err(|error| Response::error(400, format_args!("the column `{name}`: {error}")))?;
-            bound.columns().iter().try_for_each(|shown| add(shown.clone()))?;
+            let query = column_query(name)?;
+            let bound = TextQuery::parse(&query).and_then(|query| query.bind(world));
+            let bound = bound.map_err(|error| match error.problem() {
+                TextQueryProblem::Alloc(_) => Response::out_of_memory(),
+                _ => Response::error(400, format_args!("the column `{name}`: {error}")),
+            })?;
+            bound.columns().iter().try_for_each(&mut copy)?;
         }
         if names.is_empty() && !query.columns().is_empty() {
-            query.columns().iter().try_for_each(|shown| add(shown.clone()))?;
+            query.columns().iter().try_for_each(&mut copy)?;
         } else if names.is_empty() {
             for id in frequent_components(world).into_iter().flatten() {
-                add(ShownColumn::Component(id))?;
+                copy(&ShownColumn::Component(id))?;
             }
         }
         Ok(columns)
@@ -84,31 +90,28 @@ impl Column {
     }
 
     /// Writes the value of an entity, or null.
-    pub(crate) fn write_cell(&self, world: &World, entity: Entity, panicked: &mut Vec<ComponentId>, json: &mut Json) {
+    pub(crate) fn write_cell(&self, world: &World, entity: Entity, code: &mut UserCode, json: &mut Json) {
         let Ok(found) = world.entity(entity) else { return json.null() };
         let Some(id) = self.shown.component() else {
             return json.maybe_text(found.name().map(|name| name.as_str()));
         };
         let Ok(value) = found.value(id) else { return json.null() };
+        let name = world.components().info(id).name();
         match &self.shown {
             ShownColumn::Field(path) => match value.at(path) {
-                Some(part) => write_value(part, id, self.style, CELL_LIMIT, panicked, json),
+                Some(part) => write_value(part, name, self.style, CELL_LIMIT, code, json),
                 None => json.null(),
             },
-            _ => write_value(value, id, self.style, CELL_LIMIT, panicked, json),
+            _ => write_value(value, name, self.style, CELL_LIMIT, code, json),
         }
     }
 }
 
-/// Returns the query that shows a column of this name: each part in backquotes, unless it is.
-fn column_query(name: &str) -> String {
-    if name.contains('`') { format!("?{name}") } else { format!("?{}", quoted(name)) }
-}
-
-/// Puts the name of a component in backquotes if it is not a plain one. Fields follow after a dot.
-fn quoted(name: &str) -> String {
-    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'.' | b':');
-    if name.bytes().all(is_plain) { name.to_owned() } else { format!("`{name}`") }
+/// Returns the query that shows a column of this name. The name is put in backquotes, unless it is a plain one or has some.
+fn column_query(name: &str) -> Result<String, Response> {
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'.' | b':' | b'`');
+    let quote = if name.contains('`') || name.bytes().all(is_plain) { "" } else { "`" };
+    concat(["?", quote, name, quote])
 }
 
 /// Returns the components that most rows of tables have.

@@ -5,9 +5,10 @@ use crate::json::Json;
 use crate::request::Moment;
 use crate::response::{ANSWER_LIMIT, Response};
 use crate::state::State;
+use crate::user_code::{Defect, UserCode};
 use crate::value::{Style, short_name, write_value};
-use phalanx::reflect::{Kind, Value};
-use phalanx::{ComponentId, Entity, EntityRef, World};
+use phalanx::reflect::{Kind, ShowError, Value};
+use phalanx::{ComponentId, ComponentInfo, Entity, EntityRef, World};
 
 /// The number of entities between two looks at the clock.
 const ENTITIES_PER_LOOK: usize = 32;
@@ -15,9 +16,45 @@ const ENTITIES_PER_LOOK: usize = 32;
 /// The length of a value in a comparison, in bytes.
 const VALUE_LIMIT: usize = 256;
 
+/// A component that is compared.
+#[derive(Clone, Copy, Debug)]
+struct Compared {
+    name: &'static str,
+    /// Its ids in the first and in the second world. Those of a snapshot differ from those of the program.
+    ids: [Option<ComponentId>; 2],
+    /// The number of differences.
+    count: usize,
+}
+
+/// Returns the components of two worlds, each once.
+fn components_of(before: &World, after: &World) -> Result<Vec<Compared>, Response> {
+    let is_same = |a: &ComponentInfo, b: &ComponentInfo| match (a.type_id(), b.type_id()) {
+        (Some(a), Some(b)) => a == b,
+        _ => a.name() == b.name(),
+    };
+    let find = |world: &World, id: ComponentId, info: &ComponentInfo| {
+        // Mostly the ids are equal, because copies and frames are made of the world.
+        let same_id = world.components().iter().nth(id.index()).filter(|(_, other)| is_same(info, other));
+        same_id.or_else(|| world.components().iter().find(|(_, other)| is_same(info, other))).map(|(id, _)| id)
+    };
+    let mut list = Vec::new();
+    let mut add = |name, ids| {
+        list.try_reserve(1).map_err(|_| Response::out_of_memory())?;
+        list.push(Compared { name, ids, count: 0 });
+        Ok(())
+    };
+    for (id, info) in after.components().iter() {
+        add(info.name(), [find(before, id, info), Some(id)])?;
+    }
+    for (id, info) in before.components().iter() {
+        if find(after, id, info).is_none() {
+            add(info.name(), [Some(id), None])?;
+        }
+    }
+    Ok(list)
+}
+
 /// What differs between two moments, found in steps.
-///
-/// Worlds of one program give a component the same id, because copies and frames are made of the world.
 #[derive(Debug)]
 pub(crate) struct CompareTask {
     at: [Moment; 2],
@@ -29,8 +66,7 @@ pub(crate) struct CompareTask {
     found: Json,
     listed: usize,
     counts: [usize; 3],
-    /// The number of differences by component.
-    by_component: Vec<usize>,
+    components: Vec<Compared>,
     steps: u64,
 }
 
@@ -62,21 +98,19 @@ impl CompareTask {
         }
         entities.sort_unstable_by_key(|entity: &Entity| entity.to_bits().rotate_left(32));
         entities.dedup();
-        let mut by_component = Vec::new();
-        let components = world.components().iter().map(|(id, _)| id.index() + 1).max().unwrap_or(0);
-        if by_component.try_reserve(components).is_err() {
-            return Err(Response::out_of_memory());
-        }
-        by_component.resize(components, 0);
+        let [Some(before), Some(after)] = at.map(|moment| state.history.world_at(world, moment)) else {
+            return Err(Response::error(410, "a moment is not there any more"));
+        };
+        let components = components_of(before, after)?;
         let mut found = Json::new(ANSWER_LIMIT / 2);
         found.open_list();
-        Ok(CompareTask { at, limit, entities, next: 0, found, listed: 0, counts: [0; 3], by_component, steps: 0 })
+        Ok(CompareTask { at, limit, entities, next: 0, found, listed: 0, counts: [0; 3], components, steps: 0 })
     }
 
     /// Goes on. Returns the answer at the end.
     pub(crate) fn proceed(&mut self, state: &mut State, world: &World, budget: &Budget) -> Option<Response> {
         self.steps += 1;
-        let State { history, panicked, frame, .. } = state;
+        let State { history, code, frame, .. } = state;
         let worlds = self.at.map(|moment| history.world_at(world, moment));
         let [Some(before), Some(after)] = worlds else {
             return Some(Response::error(410, "a moment is not there any more"));
@@ -84,7 +118,7 @@ impl CompareTask {
         while self.next < self.entities.len() {
             let end = (self.next + ENTITIES_PER_LOOK).min(self.entities.len());
             for at in self.next..end {
-                self.compare(self.entities[at], before, after, panicked);
+                self.compare(self.entities[at], before, after, code);
             }
             self.next = end;
             if self.next < self.entities.len() && budget.is_over() {
@@ -103,14 +137,11 @@ impl CompareTask {
             json.key("listed").number(self.listed as u64);
             json.key("torn").bool(self.steps > 1 && self.at.contains(&Moment::Now));
             json.key("components").list(|json| {
-                for (id, info) in world.components().iter() {
-                    let count = self.by_component.get(id.index()).copied().unwrap_or(0);
-                    if count > 0 {
-                        json.object(|json| {
-                            json.key("name").text(short_name(info.name()));
-                            json.key("count").number(count as u64);
-                        });
-                    }
+                for component in self.components.iter().filter(|component| component.count > 0) {
+                    json.object(|json| {
+                        json.key("name").text(short_name(component.name));
+                        json.key("count").number(component.count as u64);
+                    });
                 }
             });
             json.key("differences").raw_list(found);
@@ -118,9 +149,9 @@ impl CompareTask {
         Some(Response::from_json(json))
     }
 
-    fn compare(&mut self, entity: Entity, before: &World, after: &World, panicked: &mut Vec<ComponentId>) {
+    fn compare(&mut self, entity: Entity, before: &World, after: &World, code: &mut UserCode) {
         match (before.entity(entity), after.entity(entity)) {
-            (Ok(a), Ok(b)) => self.compare_values(a, b, panicked),
+            (Ok(a), Ok(b)) => self.compare_values(a, b, code),
             (Err(_), Ok(_)) => self.list(0, entity, "spawned"),
             (Ok(_), Err(_)) => self.list(1, entity, "despawned"),
             (Err(_), Err(_)) => {}
@@ -138,47 +169,47 @@ impl CompareTask {
         }
     }
 
-    fn compare_values(&mut self, a: EntityRef<'_>, b: EntityRef<'_>, panicked: &mut Vec<ComponentId>) {
+    fn compare_values(&mut self, a: EntityRef<'_>, b: EntityRef<'_>, code: &mut UserCode) {
         let mut differs = false;
-        // The later of the two worlds knows more components. It may be either of them.
-        let [first, second] = [a, b].map(|entity| entity.world().components());
-        let components = if first.len() > second.len() { first } else { second };
-        for (id, info) in components.iter() {
-            let values = (a.value(id).ok(), b.value(id).ok());
+        for at in 0..self.components.len() {
+            let Compared { name, ids: [in_a, in_b], .. } = self.components[at];
+            let values = (in_a.and_then(|id| a.value(id).ok()), in_b.and_then(|id| b.value(id).ok()));
             let (what, values) = match values {
                 (None, None) => continue,
                 (Some(value), None) => ("removed", [Some(value), None]),
                 (None, Some(value)) => ("inserted", [None, Some(value)]),
-                (Some(old), Some(new)) if is_same(old, new) => continue,
+                (Some(old), Some(new)) if is_same(old, new, name, code) => continue,
                 (Some(old), Some(new)) => ("changed", [Some(old), Some(new)]),
             };
             differs = true;
-            if let Some(count) = self.by_component.get_mut(id.index()) {
-                *count += 1;
-            }
+            self.components[at].count += 1;
             if self.listed == self.limit {
                 continue;
             }
             self.listed += 1;
             self.found.object(|json| {
                 json.key("entity").display(b.id());
-                json.key("component").text(short_name(info.name()));
+                json.key("component").text(short_name(name));
                 json.key("what").text(what);
-                let style = Style::of(info);
+                let style = values.iter().flatten().next().and_then(|value| value.shape());
+                let style = style.map_or(Style::Unknown, |shape| match shape.size {
+                    0 => Style::Tag,
+                    _ => Style::of_shape(shape),
+                });
                 // The first field that differs says more than a long value does.
                 let field = match values {
-                    [Some(old), Some(new)] => first_difference(old, new),
+                    [Some(old), Some(new)] => first_difference(old, new, name, code),
                     _ => None,
                 };
-                json.key("field").maybe_text(field.map(|(name, _, _)| name));
+                json.key("field").maybe_text(field.map(|(field, _, _)| field));
                 let (values, style) = match field {
                     Some((_, old, new)) => ([Some(old), Some(new)], old.shape().map_or(style, Style::of_shape)),
                     None => (values, style),
                 };
-                for (name, value) in ["before", "after"].iter().zip(values) {
-                    json.key(name);
+                for (key, value) in ["before", "after"].iter().zip(values) {
+                    json.key(key);
                     match value {
-                        Some(value) => write_value(value, id, style, VALUE_LIMIT, panicked, json),
+                        Some(value) => write_value(value, name, style, VALUE_LIMIT, code, json),
                         None => json.null(),
                     }
                 }
@@ -189,16 +220,21 @@ impl CompareTask {
 }
 
 /// Returns the only field of a struct in which two values differ.
-fn first_difference<'a, 'b>(a: Value<'a>, b: Value<'b>) -> Option<(&'static str, Value<'a>, Value<'b>)> {
-    let mut different = a.fields().zip(b.fields()).filter(|((_, a), (_, b))| !is_same(*a, *b));
-    let ((name, old), (_, new)) = different.next()?;
-    different.next().is_none().then_some((name, old, new))
+fn first_difference<'a, 'b>(
+    a: Value<'a>,
+    b: Value<'b>,
+    name: &'static str,
+    code: &mut UserCode,
+) -> Option<(&'static str, Value<'a>, Value<'b>)> {
+    let mut different = a.fields().zip(b.fields()).filter(|((_, a), (_, b))| !is_same(*a, *b, name, code));
+    let ((field, old), (_, new)) = different.next()?;
+    different.next().is_none().then_some((field, old, new))
 }
 
-/// Returns `true` if two values of one type are the same, as far as can be known.
+/// Returns `true` if two values of one component are the same, as far as can be known.
 ///
-/// What has neither known fields nor `Debug` counts as the same.
-fn is_same(a: Value<'_>, b: Value<'_>) -> bool {
+/// What has neither known fields nor a `Debug` that is called counts as the same.
+fn is_same(a: Value<'_>, b: Value<'_>, name: &'static str, code: &mut UserCode) -> bool {
     if let (Some(a), Some(b)) = (a.bytes(), b.bytes()) {
         return a == b;
     }
@@ -211,10 +247,15 @@ fn is_same(a: Value<'_>, b: Value<'_>) -> bool {
             _ => true,
         },
         Kind::Text(_) => a.text() == b.text(),
-        Kind::Struct(_) => a.fields().zip(b.fields()).all(|((_, a), (_, b))| is_same(a, b)),
-        Kind::Array(..) => a.elements().zip(b.elements()).all(|(a, b)| is_same(a, b)),
-        _ => match (a.debug_within(4096), b.debug_within(4096)) {
+        Kind::Struct(_) => a.fields().zip(b.fields()).all(|((_, a), (_, b))| is_same(a, b, name, code)),
+        Kind::Array(..) => a.elements().zip(b.elements()).all(|(a, b)| is_same(a, b, name, code)),
+        _ if code.defect_of(name).is_some() => true,
+        _ => match code.call(name, || (a.debug_within(4096), b.debug_within(4096))) {
             (Ok(a), Ok(b)) => a.text == b.text,
+            (Err(ShowError::Panicked), _) | (_, Err(ShowError::Panicked)) => {
+                code.add(name, Defect::Panicked);
+                true
+            }
             _ => true,
         },
     }

@@ -1,6 +1,7 @@
 //! [`History`]: earlier frames, copies, and whether the program is paused.
 
 use crate::flow::Flow;
+use crate::refusal::conflict;
 use crate::request::Moment;
 use crate::response::Response;
 use phalanx::World;
@@ -32,6 +33,8 @@ pub(crate) struct History {
 pub(crate) struct KeptCopy {
     pub(crate) number: u32,
     pub(crate) frame: u64,
+    /// The name of the file that it was loaded from.
+    pub(crate) file: Option<String>,
     pub(crate) world: World,
 }
 
@@ -73,17 +76,26 @@ impl History {
         }
     }
 
+    /// Returns a moment that stays the same while frames are made.
+    pub(crate) fn fixed(&self, moment: Moment) -> Moment {
+        match moment {
+            Moment::Back(frames) => Moment::Frame(self.captured.saturating_sub(frames)),
+            moment => moment,
+        }
+    }
+
     /// Prepares the world of a moment, for [`world_at`](History::world_at).
     pub(crate) fn prepare(&mut self, world: &World, moment: Moment) -> Result<(), Response> {
         match moment {
             Moment::Now => Ok(()),
+            Moment::Back(_) => self.prepare(world, self.fixed(moment)),
             Moment::Frame(frame) => {
                 let back = self.frames_back(frame)?;
                 if self.looked.as_ref().is_some_and(|(looked, _)| *looked == frame) {
                     return Ok(());
                 }
                 let Some(timeline) = &self.timeline else { return Err(Response::error(409, "there is no timeline")) };
-                let past = timeline.at(world, back).map_err(|error| Response::error(409, error))?;
+                let past = timeline.at(world, back).map_err(conflict)?;
                 self.looked = Some((frame, past));
                 Ok(())
             }
@@ -98,6 +110,7 @@ impl History {
     pub(crate) fn world_at<'w>(&'w self, world: &'w World, moment: Moment) -> Option<&'w World> {
         match moment {
             Moment::Now => Some(world),
+            Moment::Back(_) => self.world_at(world, self.fixed(moment)),
             Moment::Frame(frame) => self.looked.as_ref().filter(|(looked, _)| *looked == frame).map(|(_, past)| past),
             Moment::Copy(copy) => self.copies.iter().find(|kept| kept.number == copy).map(|kept| &kept.world),
         }
@@ -108,23 +121,31 @@ impl History {
         let back = self.frames_back(frame)?;
         self.looked = None;
         let Some(timeline) = &mut self.timeline else { return Err(Response::error(409, "there is no timeline")) };
-        timeline.rewind(world, back).map_err(|error| Response::error(409, error))?;
+        timeline.rewind(world, back).map_err(conflict)?;
         self.captured = frame;
         Ok(())
     }
 
     /// Keeps a copy of the world, and returns its number.
     pub(crate) fn keep(&mut self, world: &World, frame: u64) -> Result<u32, Response> {
+        self.reserve_copy()?;
+        let copy = world.try_clone().map_err(conflict)?;
+        Ok(self.add_copy(frame, None, copy))
+    }
+
+    /// Reserves capacity for one more copy.
+    pub(crate) fn reserve_copy(&mut self) -> Result<(), Response> {
         if self.copies.len() == COPY_LIMIT {
             return Err(Response::error(409, format_args!("there are {COPY_LIMIT} copies: forget one first")));
         }
-        if self.copies.try_reserve(1).is_err() {
-            return Err(Response::out_of_memory());
-        }
-        let copy = world.try_clone().map_err(|error| Response::error(409, error))?;
+        self.copies.try_reserve(1).map_err(|_| Response::out_of_memory())
+    }
+
+    /// Adds a copy, for which capacity is reserved, and returns its number.
+    pub(crate) fn add_copy(&mut self, frame: u64, file: Option<String>, world: World) -> u32 {
         self.next_copy += 1;
-        self.copies.push(KeptCopy { number: self.next_copy, frame, world: copy });
-        Ok(self.next_copy)
+        self.copies.push(KeptCopy { number: self.next_copy, frame, file, world });
+        self.next_copy
     }
 
     /// Drops a copy. Returns `false` if there is none.

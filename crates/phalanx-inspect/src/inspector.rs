@@ -131,9 +131,9 @@ impl Inspector {
         options: crate::state::Options,
         server: crate::http::ServerOptions,
     ) -> std::io::Result<Inspector> {
-        let queue = std::sync::Arc::<crate::queue::Queue>::default();
-        let server = crate::http::Server::start(server, queue.clone())?;
-        Ok(Inspector { queue, link: Some(Link { server, running: None }), ..Inspector::new(options) })
+        let inspector = Inspector::new(options);
+        let server = crate::http::Server::start(server, inspector.queue.clone(), inspector.state.code.running())?;
+        Ok(Inspector { link: Some(Link { server, running: None }), ..inspector })
     }
 }
 

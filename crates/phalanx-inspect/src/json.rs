@@ -141,6 +141,11 @@ impl Json {
         self.push(b"]");
     }
 
+    /// Gives up: allocation failed elsewhere.
+    pub(crate) fn fail(&mut self) {
+        self.fault = self.fault.or(Some(Fault::Alloc));
+    }
+
     /// Returns `true` if the text will not be finished.
     pub(crate) fn is_faulty(&self) -> bool {
         self.fault.is_some()

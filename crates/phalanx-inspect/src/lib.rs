@@ -1,4 +1,4 @@
-//! A live inspector in the browser, for worlds of [`phalanx`].
+//! A live inspector in the browser, for worlds of [`phalanx`]. The program `phalanx-top` shows the same in a terminal.
 //!
 //! ```no_run
 //! # use phalanx::World;
@@ -57,14 +57,15 @@
 //! - Host, origin and the other headers by which browsers tell pages apart are checked. No page of another origin gets an answer.
 //! - A client can read all values and edit plain ones, and run the actions that the program names. [`read_only`](Builder::read_only)
 //!   refuses edits and actions.
-//! - The code of `Debug` runs with a limit on its output, and its panics are caught. Code that neither writes nor ends is not stopped.
+//! - The code of `Debug` runs with a limit on its output, and its panics are caught. Code that takes long is not called again.
+//!   Code that neither writes nor returns cannot be stopped: then the server says which component the program waits for.
 //! - On Unix, address and key are also in `$XDG_RUNTIME_DIR/phalanx/`, in a file that only the user can read.
 //!
 //! # Features
 //!
 //! - `serve` (default): the server and its page.
 //! - `answer`: [`Inspector::answer`] without a server, for tests, for the web, or for a server of your own.
-//! - `snapshot`: values as JSON by a `Registry`, and snapshots to download.
+//! - `snapshot`: values as JSON by a `Registry`, and snapshots to download, load and compare.
 //! - `schedule`: the page of systems, from a `RunReport` of `phalanx-schedule`.
 //!
 //! Without `serve` and `answer` the types are there, and their methods do nothing. So a release build can keep the lines, with
@@ -94,6 +95,8 @@ mod key;
 mod plot;
 #[cfg(feature = "serve")]
 mod queue;
+#[cfg(feature = "answer")]
+mod refusal;
 mod request;
 mod response;
 #[cfg(feature = "answer")]
@@ -102,6 +105,8 @@ mod route;
 mod scan;
 #[cfg(feature = "answer")]
 mod state;
+#[cfg(feature = "answer")]
+mod user_code;
 #[cfg(feature = "answer")]
 mod value;
 

@@ -116,6 +116,13 @@ pub enum Request {
     },
     /// Keeps a copy of the world, to be compared later.
     Keep,
+    /// Loads a snapshot by the registry, and keeps it as a copy. The world is unchanged.
+    Load {
+        /// The name of the file, to be shown.
+        name: String,
+        /// The snapshot.
+        bytes: Vec<u8>,
+    },
     /// Drops a copy.
     Forget {
         /// Its number.
@@ -153,6 +160,8 @@ pub enum Moment {
     Now,
     /// A frame of the timeline.
     Frame(u64),
+    /// A frame of the timeline, by the number of frames between it and the last one when the request is answered.
+    Back(u64),
     /// A copy that was kept.
     Copy(u32),
 }
@@ -162,6 +171,7 @@ impl fmt::Display for Moment {
         match self {
             Moment::Now => f.write_str("now"),
             Moment::Frame(frame) => write!(f, "frame-{frame}"),
+            Moment::Back(frames) => write!(f, "back-{frames}"),
             Moment::Copy(copy) => write!(f, "copy-{copy}"),
         }
     }
@@ -173,7 +183,7 @@ pub struct MomentError;
 
 impl fmt::Display for MomentError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a moment is `now`, `frame-12` or `copy-1`")
+        f.write_str("a moment is `now`, `frame-12`, `back-60` or `copy-1`")
     }
 }
 
@@ -186,6 +196,9 @@ impl FromStr for Moment {
         if let Some(frame) = text.strip_prefix("frame-") {
             return frame.parse().map(Moment::Frame).map_err(|_| MomentError);
         }
+        if let Some(frames) = text.strip_prefix("back-") {
+            return frames.parse().map(Moment::Back).map_err(|_| MomentError);
+        }
         if let Some(copy) = text.strip_prefix("copy-") {
             return copy.parse().map(Moment::Copy).map_err(|_| MomentError);
         }
@@ -194,6 +207,22 @@ impl FromStr for Moment {
 }
 
 impl Request {
+    /// Calls a function with each moment that the request is about.
+    #[cfg(feature = "answer")]
+    pub(crate) fn moments_mut(&mut self, mut each: impl FnMut(&mut Moment)) {
+        match self {
+            Request::Entities(EntitiesRequest { at, .. })
+            | Request::Count { at, .. }
+            | Request::Entity { at, .. }
+            | Request::Tables { at } => each(at),
+            Request::Compare { before, after, .. } => {
+                each(before);
+                each(after);
+            }
+            _ => {}
+        }
+    }
+
     /// Returns `true` if the request changes the world.
     pub fn is_edit(&self) -> bool {
         use Request::{Act, Despawn, Edit, Insert, Remove, Rename, Rewind, Undo};

@@ -27,7 +27,7 @@ impl Response {
 }
 
 #[cfg(feature = "answer")]
-pub(crate) use made::ANSWER_LIMIT;
+pub(crate) use made::{ANSWER_LIMIT, concat};
 
 #[cfg(feature = "answer")]
 mod made {
@@ -40,6 +40,16 @@ mod made {
     pub(crate) const ANSWER_LIMIT: usize = 8 << 20;
 
     const JSON: &str = "application/json";
+
+    /// Joins texts.
+    pub(crate) fn concat<const N: usize>(parts: [&str; N]) -> Result<String, Response> {
+        let mut text = String::new();
+        if text.try_reserve_exact(parts.iter().map(|part| part.len()).sum()).is_err() {
+            return Err(Response::out_of_memory());
+        }
+        parts.iter().for_each(|part| text.push_str(part));
+        Ok(text)
+    }
 
     impl Response {
         /// Writes an object.
@@ -71,9 +81,14 @@ mod made {
             Response { status: 507, content_type: JSON, body }
         }
 
-        /// Answers that something was done.
+        /// Answers that something was done. That is so, even if there is no memory to say what.
         pub(crate) fn done(message: impl fmt::Display) -> Response {
-            Response::object(|json| json.key("done").display(message))
+            let response = Response::object(|json| json.key("done").display(message));
+            if response.status == 200 {
+                return response;
+            }
+            let body = Cow::Borrowed(&br#"{"done":"done, but allocation failed for the details"}"#[..]);
+            Response { status: 200, content_type: JSON, body }
         }
     }
 }

@@ -18,10 +18,20 @@ impl Request {
     pub fn parse(path: &str, query: &str, body: Option<&[u8]>) -> Result<Request, Response> {
         match body {
             None => read(path, &Arguments::parse(query)?),
-            Some(_) if !query.is_empty() => Err(Response::error(400, "a POST has no query string")),
+            Some(body) if path == "load" => load(&Arguments::parse(query)?, body),
+            Some(_) if !query.is_empty() => Err(Response::error(400, "this POST has no query string")),
             Some(body) => change(path, body),
         }
     }
+}
+
+/// Reads a snapshot, whose body is that of the file.
+fn load(arguments: &Arguments, body: &[u8]) -> Result<Request, Response> {
+    arguments.check("load")?;
+    let mut bytes = Vec::new();
+    bytes.try_reserve_exact(body.len()).map_err(|_| Response::out_of_memory())?;
+    bytes.extend_from_slice(body);
+    Ok(Request::Load { name: arguments.text("name"), bytes })
 }
 
 fn unknown(path: &str) -> Response {
@@ -73,10 +83,8 @@ fn read(path: &str, arguments: &Arguments) -> Result<Request, Response> {
         ("snapshot", None, None) => Request::Snapshot,
         _ => return Err(unknown(path)),
     };
-    match arguments.0.iter().find(|(name, _)| !known(first).contains(&name.as_str())) {
-        Some((name, _)) => Err(bad(format_args!("`{first}` has no argument `{}`", name.escape_default()))),
-        None => Ok(request),
-    }
+    arguments.check(first)?;
+    Ok(request)
 }
 
 /// Returns the arguments of a route.
@@ -87,6 +95,7 @@ fn known(route: &str) -> &'static [&'static str] {
         "entity" | "tables" => &["at"],
         "plots" => &["since"],
         "compare" => &["before", "after", "limit"],
+        "load" => &["name"],
         _ => &[],
     }
 }
@@ -154,6 +163,14 @@ impl Arguments {
             Ok((decode(name)?, decode(value)?))
         };
         query.split('&').filter(|part| !part.is_empty()).map(pair).collect::<Result<_, _>>().map(Arguments)
+    }
+
+    /// Refuses arguments that a route does not have.
+    fn check(&self, route: &str) -> Result<(), Response> {
+        match self.0.iter().find(|(name, _)| !known(route).contains(&name.as_str())) {
+            Some((name, _)) => Err(bad(format_args!("`{route}` has no argument `{}`", name.escape_default()))),
+            None => Ok(()),
+        }
     }
 
     fn get(&self, name: &str) -> Option<&str> {
@@ -227,6 +244,9 @@ mod tests {
             assert_eq!(status("entities", query, None), 400, "{query}");
         }
         assert_eq!(status("pause", "", Some("")), 200);
+        assert_eq!(status("pause", "x=1", Some("")), 400);
+        assert_eq!(status("load", "name=a%20b", Some("any bytes")), 200);
+        assert_eq!(status("load", "path=%2Fetc", Some("")), 400);
         assert_eq!(status("world", "", Some("{}")), 404);
         for (path, body) in [
             ("edit", "{}"),

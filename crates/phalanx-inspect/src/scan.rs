@@ -6,7 +6,8 @@ use crate::json::Json;
 use crate::request::{EntitiesRequest, Moment};
 use crate::response::{ANSWER_LIMIT, Response};
 use crate::state::State;
-use phalanx::reflect::{BoundQuery, Cursor, Ranking, TextQuery, TextQueryError};
+use crate::user_code::UserCode;
+use phalanx::reflect::{BoundQuery, Cursor, Ranking, TextQuery, TextQueryError, TextQueryProblem};
 use phalanx::{Entity, World};
 use std::time::Duration;
 
@@ -43,6 +44,9 @@ pub(crate) struct ScanTask {
 
 /// Answers with an error in a query.
 pub(crate) fn query_error(error: &TextQueryError) -> Response {
+    if let TextQueryProblem::Alloc(_) = error.problem() {
+        return Response::out_of_memory();
+    }
     let response = Response::object(|json| {
         json.key("error").display(error);
         json.key("position").number(error.position() as u64);
@@ -107,7 +111,7 @@ impl ScanTask {
     /// Goes on. Returns the answer at the end.
     pub(crate) fn proceed(&mut self, state: &mut State, world: &World, budget: &Budget) -> Option<Response> {
         let started = budget.elapsed();
-        let State { history, panicked, frame, .. } = state;
+        let State { history, code, frame, .. } = state;
         let Some(world) = history.world_at(world, self.at) else { return Some(gone(self.at)) };
         self.steps += 1;
         if let Err(error) = self.find(world, budget, started) {
@@ -132,7 +136,7 @@ impl ScanTask {
             json.key("frame").number(*frame);
             json.key("at").display(self.at);
             if !self.only_counts {
-                self.write_page(world, panicked, json);
+                self.write_page(world, code, json);
             }
             match self.total(world) {
                 Some(total) => json.key("total").number(total as u64),
@@ -200,7 +204,7 @@ impl ScanTask {
         total.map(|total| total.min(limit))
     }
 
-    fn write_page(&self, world: &World, panicked: &mut Vec<phalanx::ComponentId>, json: &mut Json) {
+    fn write_page(&self, world: &World, code: &mut UserCode, json: &mut Json) {
         json.key("columns").list(|json| self.columns.iter().for_each(|column| column.write_head(world, json)));
         json.key("from").number(self.from as u64);
         json.key("rows").list(|json| {
@@ -209,7 +213,7 @@ impl ScanTask {
                     json.display(entity);
                     let name = world.entity(*entity).ok().and_then(|found| found.name());
                     json.maybe_text(name.map(|name| name.as_str()));
-                    self.columns.iter().for_each(|column| column.write_cell(world, *entity, panicked, json));
+                    self.columns.iter().for_each(|column| column.write_cell(world, *entity, code, json));
                 });
             }
         });

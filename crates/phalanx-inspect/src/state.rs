@@ -9,17 +9,18 @@ use crate::plot::Plot;
 use crate::request::Request;
 use crate::response::Response;
 use crate::scan::ScanTask;
+use crate::user_code::UserCode;
 use core::fmt::{self, Debug};
 use core::ops::ControlFlow;
 use phalanx::relation::Relation;
-use phalanx::{ComponentId, Entity, World};
+use phalanx::{Entity, World};
 use std::any::{Any, TypeId};
 use std::collections::HashMap;
 use std::time::Duration;
 
 type ActionFn = dyn FnMut(&mut World) + Send;
 type ShowResourceFn = fn(&dyn Any, &mut fmt::Formatter<'_>) -> fmt::Result;
-type LinksFn = fn(&World, Entity) -> (Option<Entity>, Vec<Entity>, bool);
+type LinksFn = fn(&World, Entity) -> Option<Links>;
 
 /// The number of sources of a relation that are shown.
 const SOURCE_LIMIT: usize = 200;
@@ -38,13 +39,28 @@ pub(crate) struct Options {
     pub(crate) registry: Option<phalanx::snapshot::Registry>,
 }
 
-/// Returns the target of an entity, and the first of its sources, and whether these are all.
-fn links_of<R: Relation>(world: &World, entity: Entity) -> (Option<Entity>, Vec<Entity>, bool) {
+/// The links of an entity in a relation.
+pub(crate) struct Links {
+    pub(crate) target: Option<Entity>,
+    /// The first of its sources.
+    pub(crate) sources: Vec<Entity>,
+    /// Whether these are all.
+    pub(crate) is_whole: bool,
+}
+
+/// Returns the links of an entity, or `None` if allocation fails.
+fn links_of<R: Relation>(world: &World, entity: Entity) -> Option<Links> {
     let relations = world.relations::<R>();
-    let mut sources: Vec<_> = relations.sources(entity).take(SOURCE_LIMIT + 1).collect();
-    let is_whole = sources.len() <= SOURCE_LIMIT;
-    sources.truncate(SOURCE_LIMIT);
-    (relations.target(entity), sources, is_whole)
+    let (mut sources, mut is_whole) = (Vec::new(), true);
+    for source in relations.sources(entity) {
+        if sources.len() == SOURCE_LIMIT {
+            is_whole = false;
+            break;
+        }
+        sources.try_reserve(1).ok()?;
+        sources.push(source);
+    }
+    Some(Links { target: relations.target(entity), sources, is_whole })
 }
 
 impl Options {
@@ -97,8 +113,7 @@ pub(crate) struct State {
     pub(crate) options: Options,
     pub(crate) history: History,
     pub(crate) undo: Vec<Undo>,
-    /// The components whose code panicked. They are not shown by it again.
-    pub(crate) panicked: Vec<ComponentId>,
+    pub(crate) code: UserCode,
     #[cfg(feature = "schedule")]
     pub(crate) report: Option<phalanx_schedule::RunReport>,
 }
@@ -121,7 +136,7 @@ impl State {
             history: History::new(options.frames),
             options,
             undo: Vec::new(),
-            panicked: Vec::new(),
+            code: UserCode::default(),
             #[cfg(feature = "schedule")]
             report: None,
         }
@@ -153,10 +168,14 @@ impl State {
     }
 
     /// Begins to answer a request.
-    pub(crate) fn begin(&mut self, world: &mut World, request: Request) -> Task {
+    pub(crate) fn begin(&mut self, world: &mut World, mut request: Request) -> Task {
+        // Frames back are counted from now, and not from each step of the answer.
+        let history = &self.history;
+        request.moments_mut(|moment| *moment = history.fixed(*moment));
         if request.is_edit() && self.options.is_read_only {
             return Task::Done(Response::error(403, "the inspector is read-only"));
         }
+        self.code.begin();
         let begun = match request {
             Request::Entities(request) => ScanTask::entities(self, world, request).map(Task::Scan),
             Request::Count { query, at } => ScanTask::count(self, world, query, at).map(Task::Scan),
@@ -170,6 +189,7 @@ impl State {
 
     /// Goes on with an answer. Continues with the task if the budget is used up before its end.
     pub(crate) fn proceed(&mut self, world: &World, task: Task, budget: &Budget) -> ControlFlow<Response, Task> {
+        self.code.begin();
         match task {
             Task::Done(response) => ControlFlow::Break(response),
             Task::Scan(mut task) => match task.proceed(self, world, budget) {

@@ -1,9 +1,10 @@
 //! Values as text.
 
 use crate::json::Json;
+use crate::user_code::{Defect, UserCode};
 use core::fmt;
+use phalanx::ComponentInfo;
 use phalanx::reflect::{Kind, Shape, ShowError, Shown, Value};
-use phalanx::{ComponentId, ComponentInfo};
 
 /// The number of fields that are listed for a value.
 const FIELD_LIMIT: usize = 512;
@@ -83,20 +84,23 @@ impl fmt::Display for Cut {
     }
 }
 
-/// Writes a value as a string, of about `limit` bytes.
+/// Writes a value as a string, of about `limit` bytes. `name` is that of its component.
 pub(crate) fn write_value(
     value: Value<'_>,
-    id: ComponentId,
+    name: &'static str,
     style: Style,
     limit: usize,
-    panicked: &mut Vec<ComponentId>,
+    code: &mut UserCode,
     json: &mut Json,
 ) {
     let size = value.shape().map_or(0, |shape| shape.size);
     let shown = match style {
         Style::Tag => return json.text("✓"),
-        Style::Debug if panicked.contains(&id) => return json.text("(its Debug panicked)"),
-        Style::Debug => value.debug_within(limit),
+        Style::Debug => match code.defect_of(name) {
+            Some(defect) => return json.text(defect.text()),
+            None if code.is_spent() => return json.text("(not shown: Debug took too long in all)"),
+            None => code.call(name, || value.debug_within(limit)),
+        },
         // A scalar or text is quickly written, and needs no limit but that of texts.
         Style::Fields if value.scalar().is_some() => return json.display(value),
         Style::Fields => match value.text() {
@@ -109,12 +113,10 @@ pub(crate) fn write_value(
     match shown {
         Ok(shown) => json.display(Cut(shown)),
         Err(ShowError::Panicked) => {
-            if panicked.try_reserve(1).is_ok() {
-                panicked.push(id);
-            }
-            json.text("(its Debug panicked)");
+            code.add(name, Defect::Panicked);
+            json.text(Defect::Panicked.text());
         }
-        Err(ShowError::Alloc(_)) => json.text("(allocation failed)"),
+        Err(ShowError::Alloc(_)) => json.fail(),
         Err(_) => json.text("(its Debug failed)"),
     }
 }
@@ -128,15 +130,9 @@ fn write_text(text: &str, limit: usize, json: &mut Json) {
 }
 
 /// Writes the fields of a value that have no fields themselves, as a list.
-pub(crate) fn write_fields(
-    value: Value<'_>,
-    id: ComponentId,
-    limit: usize,
-    panicked: &mut Vec<ComponentId>,
-    json: &mut Json,
-) {
+pub(crate) fn write_fields(value: Value<'_>, name: &'static str, limit: usize, code: &mut UserCode, json: &mut Json) {
     let mut left = FIELD_LIMIT;
-    json.list(|json| walk(value, id, &mut PathText::default(), limit, panicked, &mut left, json));
+    json.list(|json| walk(value, name, &mut PathText::default(), limit, code, &mut left, json));
 }
 
 /// The path of a field, of limited length.
@@ -175,10 +171,10 @@ impl fmt::Display for PathText {
 
 fn walk(
     value: Value<'_>,
-    id: ComponentId,
+    name: &'static str,
     path: &mut PathText,
     limit: usize,
-    panicked: &mut Vec<ComponentId>,
+    code: &mut UserCode,
     left: &mut usize,
     json: &mut Json,
 ) {
@@ -190,13 +186,13 @@ fn walk(
         Kind::Struct([]) => return,
         Kind::Struct(_) => value
             .fields()
-            .try_for_each(|(name, part)| path.with(name, 0, |path| walk(part, id, path, limit, panicked, left, json)))
+            .try_for_each(|(field, part)| path.with(field, 0, |path| walk(part, name, path, limit, code, left, json)))
             .is_none(),
         // Long arrays are shown as one value.
         Kind::Array(_, len) if len <= 64 => value
             .elements()
             .enumerate()
-            .try_for_each(|(at, part)| path.with("", at, |path| walk(part, id, path, limit, panicked, left, json)))
+            .try_for_each(|(at, part)| path.with("", at, |path| walk(part, name, path, limit, code, left, json)))
             .is_none(),
         _ => true,
     };
@@ -212,7 +208,7 @@ fn walk(
             json.key("choices").list(|json| choice.variants.iter().for_each(|(name, _)| json.text(name)));
         }
         json.key("value");
-        write_value(value, id, Style::of_shape(shape), limit, panicked, json);
+        write_value(value, name, Style::of_shape(shape), limit, code, json);
     });
 }
 

@@ -238,6 +238,11 @@ fn earlier_frames_are_looked_at_compared_and_returned_to() {
         (&change["field"], &change["before"], &change["after"]),
         (&Value::from("x"), &Value::from("15.0"), &Value::from("20.0"))
     );
+    // Frames back are counted from the last frame.
+    let back = ask(&mut inspector, &mut world, compare(Moment::Back(5), Moment::Now));
+    assert_eq!((&back["before"], &back["differences"]), (&"frame-15".into(), &answer["differences"]));
+    assert_eq!(x(&mut inspector, &mut world, Moment::Back(0)), "20.0");
+    assert_eq!(status(&mut inspector, &mut world, compare(Moment::Back(11), Moment::Now)), 410);
     let answer = ask(&mut inspector, &mut world, compare(Moment::Copy(1), Moment::Now));
     assert_eq!((&answer["spawned"], &answer["changed"]), (&Value::from(1), &Value::from(0)));
     // The despawn in the pause is taken back as a whole.
@@ -455,6 +460,80 @@ fn arrays_without_bytes_take_no_time_to_compare() {
     ask(&mut inspector, &mut world, list("Hollow.number = 2", 0, 10));
     let Hollow { holes, number } = *world.get::<Hollow>(e).unwrap();
     assert_eq!((holes.len(), number), (usize::MAX, 2));
+}
+
+#[cfg(feature = "snapshot")]
+#[test]
+fn snapshots_are_loaded_and_compared() {
+    use phalanx::snapshot::Registry;
+    let registry = || {
+        let mut registry = Registry::new();
+        registry.plain::<Position>("position").unwrap();
+        registry.plain::<Health>("health").unwrap();
+        registry.plain::<Moving>("moving").unwrap();
+        registry
+    };
+    let save = |world: &World| {
+        let mut bytes = Vec::new();
+        registry().save(world, &mut bytes).unwrap();
+        bytes
+    };
+    // The components of the program are known in another order than those of the snapshots.
+    let mut program = World::new();
+    program.register_component::<Moving>();
+    program.register_component::<Title>();
+    let mut past = World::new();
+    let [a, b, c] = [1.0, 2.0, 3.0].map(|x| past.spawn((Position { x, y: 0.0 }, Health { hp: 7 })));
+    let first = save(&past);
+    past.get_mut::<Position>(a).unwrap().x = 1.5;
+    past.remove::<Health>(b).unwrap();
+    past.insert(b, Moving { gait: Gait::Run }).unwrap();
+    past.despawn(c).unwrap();
+    let d = past.spawn(Tag);
+    past.remove::<Tag>(d).unwrap();
+    let second = save(&past);
+    let mut inspector = Inspector::builder().registry(registry()).build();
+    let load = |name: &str, bytes: &[u8]| Request::Load { name: name.into(), bytes: bytes.to_vec() };
+    let answer = ask(&mut inspector, &mut program, load("first.phx", &first));
+    assert_eq!((&answer["copy"], &answer["entities"]), (&1.into(), &3.into()));
+    ask(&mut inspector, &mut program, load("<second>", &second));
+    let about = ask(&mut inspector, &mut program, Request::World);
+    assert_eq!((&about["copies"][0]["file"], &about["entities"]), (&"first.phx".into(), &0.into()));
+    assert_eq!(about["copies"][1]["file"], "<second>");
+    let compare = |before, after| Request::Compare { before, after, limit: 100 };
+    let answer = ask(&mut inspector, &mut program, compare(Moment::Copy(1), Moment::Copy(2)));
+    assert_eq!(
+        (&answer["spawned"], &answer["despawned"], &answer["changed"]),
+        (&1.into(), &1.into(), &2.into()),
+        "{answer}"
+    );
+    let found = |entity: Entity, component: &str| {
+        let entity = entity.to_string();
+        let mut all = answer["differences"].as_array().unwrap().iter();
+        all.find(|one| one["entity"] == entity.as_str() && one["component"] == component).cloned().unwrap()
+    };
+    let change = found(a, "Position");
+    assert_eq!((&change["field"], &change["before"], &change["after"]), (&"x".into(), &"1.0".into(), &"1.5".into()));
+    assert_eq!(found(b, "Health")["what"], "removed");
+    assert_eq!((&found(b, "Moving")["what"], &found(b, "Moving")["after"]), (&"inserted".into(), &"Run".into()));
+    // A snapshot is also compared with the world as it is, and looked at.
+    let answer = ask(&mut inspector, &mut program, compare(Moment::Copy(1), Moment::Now));
+    assert_eq!(answer["despawned"], 3);
+    let at = Moment::Copy(2);
+    let list = EntitiesRequest { query: "Moving".into(), count: 5, at, ..EntitiesRequest::default() };
+    assert_eq!(ask(&mut inspector, &mut program, Request::Entities(list))["rows"][0][2], "Run");
+    // What is not a snapshot leaves nothing behind.
+    for (bytes, expected) in [(&first[..first.len() - 1], 400), (&b"not a snapshot"[..], 400), (&[], 400)] {
+        assert_eq!(status(&mut inspector, &mut program, load("bad", bytes)), expected);
+    }
+    let about = ask(&mut inspector, &mut program, Request::World);
+    assert_eq!(about["copies"].as_array().unwrap().len(), 2);
+    for _ in 2..8 {
+        ask(&mut inspector, &mut program, load(&"long ".repeat(1000), &second));
+    }
+    assert_eq!(status(&mut inspector, &mut program, load("one more", &second)), 409);
+    let mut without = Inspector::builder().build();
+    assert_eq!(status(&mut without, &mut program, load("x", &second)), 409, "there is no registry");
 }
 
 #[cfg(feature = "schedule")]

@@ -133,6 +133,10 @@ fn each_request_that_is_wrong_in_one_point_is_refused() {
             ("Origin", format!("https://{host}"), 403),
             ("Origin", format!("http://{host}.evil.example"), 403),
             ("Origin", "http://127.0.0.1:1".into(), 403),
+            ("Host", format!("0.0.0.0:{port}"), 403),
+            ("Host", format!("127.0.0.1:0{port}"), 403),
+            ("Origin", format!("http://localhost:{port}"), 403),
+            ("Origin", "file://".into(), 403),
             ("Sec-Fetch-Site", "cross-site".into(), 403),
             ("Sec-Fetch-Site", "same-site".into(), 403),
             ("Sec-Fetch-Site", "else".into(), 403),
@@ -140,6 +144,8 @@ fn each_request_that_is_wrong_in_one_point_is_refused() {
             ("Sec-Fetch-Mode", "navigate".into(), 403),
             ("Sec-Fetch-Dest", "script".into(), 403),
             ("Sec-Fetch-Dest", "image".into(), 403),
+            ("Sec-Fetch-Dest", "iframe".into(), 403),
+            ("Sec-Fetch-Mode", "websocket".into(), 403),
             ("Service-Worker", "script".into(), 403),
             ("Accept", "text/html".into(), 406),
             ("Upgrade", "websocket".into(), 400),
@@ -147,6 +153,7 @@ fn each_request_that_is_wrong_in_one_point_is_refused() {
             ("Content-Length", "7".into(), 400),
             ("Transfer-Encoding", "chunked".into(), 400),
         ];
+        assert!(wrong.len() >= 40, "{} requests with one wrong header", wrong.len());
         for (name, value, status) in &wrong {
             assert_eq!(send(get, &with(name, value), ""), *status, "{name}: {value}");
         }
@@ -187,6 +194,29 @@ fn each_request_that_is_wrong_in_one_point_is_refused() {
         ] {
             assert_eq!(send(post, &json(name, value), "{}"), status, "{name}: {value}");
         }
+        // A snapshot has another type and another length.
+        let load = "POST /api/1/load?name=x HTTP/1.1";
+        let bytes = |name: &str, value: &str| {
+            let mut list = json(name, value);
+            list.iter_mut()
+                .filter(|(other, value)| other == "Content-Type" && value == "application/json")
+                .for_each(|(_, value)| *value = "application/octet-stream".into());
+            list
+        };
+        // It is taken in, but there is no registry.
+        assert_eq!(send(load, &bytes("Accept", "application/json"), "{}"), 409);
+        for (name, value, status) in [
+            ("Content-Type", "", 415),
+            ("Content-Type", "text/plain", 415),
+            ("Content-Type", "multipart/form-data; boundary=x", 415),
+            ("Content-Length", "", 411),
+            ("Content-Length", "67108865", 413),
+        ] {
+            assert_eq!(send(load, &bytes(name, value), "{}"), status, "{name}: {value}");
+        }
+        assert_eq!(send(load, &json("Accept", "*/*"), "{}"), 415, "JSON is not a snapshot");
+        assert_eq!(send(post, &bytes("Accept", "*/*"), "{}"), 415, "a snapshot is not JSON");
+        assert_eq!(send("POST /api/1/load?path=x HTTP/1.1", &bytes("Accept", "*/*"), "{}"), 400);
         // A line that is wrong.
         let all = with("Accept", "*/*");
         for (line, status) in [

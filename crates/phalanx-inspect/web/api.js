@@ -40,7 +40,6 @@ async function send(path, options) {
     if (options.signal && options.signal.aborted) throw error;
     throw new Refused(0, { error: "the program does not answer" });
   }
-  if (options.headers && "X-Raw" in options.headers) return answer;
   const body = await answer.json().catch(() => null);
   if (!answer.ok) throw new Refused(answer.status, body);
   return body;
@@ -64,6 +63,12 @@ export function get(path, args = {}, signal) {
 /** Changes something. @param {string} path @param {object} [body] @returns {Promise<any>} */
 export function post(path, body = {}) {
   return send(path, { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(body) });
+}
+
+/** Sends a snapshot, which becomes a copy. @param {File} file @returns {Promise<any>} */
+export function upload(file) {
+  const path = "load?name=" + encodeURIComponent(file.name.slice(0, 200));
+  return send(path, { method: "POST", headers: { "Content-Type": "application/octet-stream" }, body: file });
 }
 
 /** Downloads a snapshot. @param {string} name */

@@ -36,6 +36,51 @@ pub(crate) fn try_reserve_text(text: &mut String, additional: usize) -> Result<(
     text.try_reserve(additional).map_err(|_| alloc_error(Layout::new::<u8>(), additional))
 }
 
+/// Copies a text.
+#[cfg(feature = "reflect")]
+pub(crate) fn try_text(text: &str) -> Result<String, AllocError> {
+    let mut copy = String::new();
+    try_reserve_text(&mut copy, text.len())?;
+    copy.push_str(text);
+    Ok(copy)
+}
+
+/// Formats a text.
+pub(crate) fn try_format(arguments: core::fmt::Arguments<'_>) -> Result<String, AllocError> {
+    /// A text that remembers why it was not written.
+    struct Text(String, Result<(), AllocError>);
+    impl core::fmt::Write for Text {
+        fn write_str(&mut self, text: &str) -> core::fmt::Result {
+            if self.0.try_reserve(text.len()).is_err() {
+                self.1 = Err(alloc_error(Layout::new::<u8>(), text.len()));
+                return Err(core::fmt::Error);
+            }
+            self.0.push_str(text);
+            Ok(())
+        }
+    }
+    let mut text = Text(String::new(), Ok(()));
+    // The only other errors are those of values, whose texts then end there.
+    let _ = core::fmt::Write::write_fmt(&mut text, arguments);
+    text.1.map(|()| text.0)
+}
+
+/// Adds an element to a list.
+pub(crate) fn try_push<T>(list: &mut Vec<T>, element: T) -> Result<(), AllocError> {
+    try_reserve(list, 1)?;
+    list.push(element);
+    Ok(())
+}
+
+/// Collects elements into a list, which grows as they come.
+pub(crate) fn try_collect<T, E: From<AllocError>>(elements: impl Iterator<Item = Result<T, E>>) -> Result<Vec<T>, E> {
+    let mut list = Vec::new();
+    for element in elements {
+        try_push(&mut list, element?)?;
+    }
+    Ok(list)
+}
+
 /// Reserves capacity in a list for an element at this position.
 pub(crate) fn try_reserve_at<T>(list: &mut Vec<T>, position: usize) -> Result<(), AllocError> {
     try_reserve(list, (position + 1).saturating_sub(list.len()))

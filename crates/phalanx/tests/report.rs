@@ -205,7 +205,9 @@ fn nothing_is_counted_unless_asked_for() {
     world.set_access_counting(true);
     assert!(is_silent(&world.layout_report()));
     work(&mut world);
-    assert!(!is_silent(&world.layout_report()));
+    let peeked = world.peek_layout_report();
+    assert!(!is_silent(&peeked) && peeked == world.peek_layout_report(), "looking changes nothing");
+    assert_eq!(world.layout_report(), peeked);
     assert!(is_silent(&world.layout_report()), "each report begins anew");
     work(&mut world);
     assert!(!world.try_clone().unwrap().layout_report().counted, "a copy counts for itself");

@@ -10,9 +10,12 @@ use phalanx::reflect::{Kind, Shape};
 /// The number of fields that are listed for a component.
 const FIELD_LIMIT: usize = 64;
 
-pub(super) fn answer(state: &mut State, world: &mut World) -> Response {
-    let report = world.layout_report();
-    let world = &*world;
+pub(super) fn answer(state: &mut State, world: &World) -> Response {
+    // The counts are those of the program: they are looked at, and not started again.
+    let report = match world.try_peek_layout_report() {
+        Ok(report) => report,
+        Err(_) => return Response::out_of_memory(),
+    };
     Response::object(|json| {
         json.key("frame").number(state.frame);
         json.key("counted").bool(report.counted);

@@ -3,7 +3,8 @@
 use crate::json::Json;
 use crate::request::Moment;
 use crate::response::Response;
-use crate::state::State;
+use crate::state::{Links, Options, State};
+use crate::user_code::UserCode;
 use crate::value::{Style, short_name, write_fields, write_value};
 use phalanx::reflect::Value;
 use phalanx::{ComponentId, Entity, World};
@@ -18,31 +19,29 @@ pub(super) fn answer(state: &mut State, world: &World, entity: Entity, at: Momen
     if let Err(response) = state.history.prepare(world, at) {
         return response;
     }
-    let mut panicked = core::mem::take(&mut state.panicked);
-    let response = match state.history.world_at(world, at) {
-        Some(world) => write(state, world, entity, at, &mut panicked),
-        None => Response::error(410, "this moment is not there any more"),
+    let State { history, options, code, frame, .. } = state;
+    let Some(world) = history.world_at(world, at) else {
+        return Response::error(410, "this moment is not there any more");
     };
-    state.panicked = panicked;
-    response
-}
-
-fn write(state: &State, world: &World, entity: Entity, at: Moment, panicked: &mut Vec<ComponentId>) -> Response {
     let Ok(found) = world.entity(entity) else {
         return Response::error(404, format_args!("{entity} is not alive"));
     };
-    let is_fixed = state.options.is_read_only || at != Moment::Now;
+    let path = match world.try_path(entity) {
+        Ok(path) => path,
+        Err(_) => return Response::out_of_memory(),
+    };
+    let is_fixed = options.is_read_only || at != Moment::Now;
     Response::object(|json| {
-        json.key("frame").number(state.frame);
+        json.key("frame").number(*frame);
         json.key("at").display(at);
         json.key("entity").display(entity);
         json.key("name").maybe_text(found.name().map(|name| name.as_str()));
-        json.key("path").maybe_text(world.path(entity).as_deref());
+        json.key("path").maybe_text(path.as_deref());
         json.key("components").list(|json| {
             for id in found.component_ids() {
                 if let Ok(value) = found.value(id) {
                     json.object(|json| {
-                        write_component(state, world, (id, value), Some(entity), is_fixed, panicked, json)
+                        write_component(options, world, (id, value), Some(entity), is_fixed, code, json)
                     });
                 }
             }
@@ -58,7 +57,7 @@ fn write(state: &State, world: &World, entity: Entity, at: Moment, panicked: &mu
                         for id in row.component_ids() {
                             if let Some(value) = row.value(id) {
                                 json.object(|json| {
-                                    write_component(state, world, (id, value), None, true, panicked, json)
+                                    write_component(options, world, (id, value), None, true, code, json)
                                 });
                             }
                         }
@@ -67,8 +66,8 @@ fn write(state: &State, world: &World, entity: Entity, at: Moment, panicked: &mu
             }
         });
         json.key("relations").list(|json| {
-            for (name, links) in &state.options.relations {
-                let (target, sources, is_whole) = links(world, entity);
+            for (name, links) in &options.relations {
+                let Some(Links { target, sources, is_whole }) = links(world, entity) else { return json.fail() };
                 if target.is_none() && sources.is_empty() {
                     continue;
                 }
@@ -102,12 +101,12 @@ fn write(state: &State, world: &World, entity: Entity, at: Moment, panicked: &mu
 }
 
 fn write_component(
-    state: &State,
+    options: &Options,
     world: &World,
     (id, value): (ComponentId, Value<'_>),
     entity: Option<Entity>,
     is_fixed: bool,
-    panicked: &mut Vec<ComponentId>,
+    code: &mut UserCode,
     json: &mut Json,
 ) {
     let info = world.components().info(id);
@@ -120,10 +119,10 @@ fn write_component(
         phalanx::layout::Kind::Table => "table",
     });
     json.key("value");
-    write_value(value, id, Style::of(info), VALUE_LIMIT, panicked, json);
+    write_value(value, info.name(), Style::of(info), VALUE_LIMIT, code, json);
     json.key("fields");
-    write_fields(value, id, VALUE_LIMIT, panicked, json);
-    let by_json = json_of(state, world, entity, id);
+    write_fields(value, info.name(), VALUE_LIMIT, code, json);
+    let Ok(by_json) = json_of(options, world, entity, id, code) else { return json.fail() };
     json.key("json").maybe_text(by_json.as_deref());
     json.key("editable").bool(!is_fixed && info.is_plain());
     let why = match (is_fixed, info.is_plain(), by_json.is_some()) {
@@ -134,12 +133,28 @@ fn write_component(
     json.key("why").maybe_text(why);
 }
 
+/// Returns a value as JSON if the registry knows how, and it is not too long. Fails if allocation does.
 #[cfg(feature = "snapshot")]
-fn json_of(state: &State, world: &World, entity: Option<Entity>, id: ComponentId) -> Option<String> {
-    entity.and_then(|entity| state.value_as_json(world, entity, id)).filter(|text| text.len() <= VALUE_LIMIT)
+fn json_of(
+    options: &Options,
+    world: &World,
+    entity: Option<Entity>,
+    id: ComponentId,
+    code: &mut UserCode,
+) -> Result<Option<String>, Response> {
+    match entity {
+        Some(entity) => options.value_as_json(world, entity, id, VALUE_LIMIT, code),
+        None => Ok(None),
+    }
 }
 
 #[cfg(not(feature = "snapshot"))]
-fn json_of(_: &State, _: &World, _: Option<Entity>, _: ComponentId) -> Option<String> {
-    None
+fn json_of(
+    _: &Options,
+    _: &World,
+    _: Option<Entity>,
+    _: ComponentId,
+    _: &mut UserCode,
+) -> Result<Option<String>, Response> {
+    Ok(None)
 }

@@ -2,6 +2,8 @@
 
 mod components;
 mod entity;
+#[cfg(feature = "snapshot")]
+mod snapshot;
 mod systems;
 mod tables;
 mod time;
@@ -24,6 +26,7 @@ pub(crate) fn answer(state: &mut State, world: &mut World, request: Request) -> 
         Request::Systems => return systems::answer(state),
         Request::Plots { since } => return time::plots(state, since),
         Request::Snapshot => snapshot(state, world),
+        Request::Load { name, bytes } => load(state, name, &bytes),
         Request::Edit { entity, component, field, value } => state.edit(world, entity, &component, &field, &value),
         Request::Insert { entity, component, value } => state.insert(world, entity, &component, value.as_deref()),
         Request::Remove { entity, component } => state.remove(world, entity, &component),
@@ -37,16 +40,14 @@ pub(crate) fn answer(state: &mut State, world: &mut World, request: Request) -> 
 }
 
 #[cfg(feature = "snapshot")]
-fn snapshot(state: &State, world: &World) -> Result<Response, Response> {
-    let Some(registry) = &state.options.registry else {
-        return Err(Response::error(409, "there is no registry: call `.registry(…)` of the builder"));
-    };
-    let mut bytes = Vec::new();
-    registry.save(world, &mut bytes).map_err(|error| Response::error(409, error))?;
-    Ok(Response { status: 200, content_type: "application/octet-stream", body: bytes.into() })
-}
+use snapshot::{load, snapshot};
 
 #[cfg(not(feature = "snapshot"))]
 fn snapshot(_: &State, _: &World) -> Result<Response, Response> {
+    Err(Response::error(409, "snapshots need the feature `snapshot` of phalanx-inspect, and a registry"))
+}
+
+#[cfg(not(feature = "snapshot"))]
+fn load(_: &mut State, _: String, _: &[u8]) -> Result<Response, Response> {
     Err(Response::error(409, "snapshots need the feature `snapshot` of phalanx-inspect, and a registry"))
 }

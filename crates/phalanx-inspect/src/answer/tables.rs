@@ -17,9 +17,19 @@ pub(super) fn answer(state: &mut State, world: &World, at: Moment) -> Response {
     let Some(world) = state.history.world_at(world, at) else {
         return Response::error(410, "this moment is not there any more");
     };
-    let mut tables: Vec<_> = world.tables().collect();
-    tables.sort_by_key(|table| core::cmp::Reverse(table.len()));
-    let memory = world.memory();
+    let mut tables = Vec::new();
+    for (at, table) in world.tables().enumerate() {
+        if tables.try_reserve(1).is_err() {
+            return Response::out_of_memory();
+        }
+        tables.push((core::cmp::Reverse(table.len()), at, table));
+    }
+    // A stable sort would allocate.
+    tables.sort_unstable_by_key(|(len, at, _)| (*len, *at));
+    let memory = match world.try_memory() {
+        Ok(memory) => memory,
+        Err(_) => return Response::out_of_memory(),
+    };
     Response::object(|json| {
         json.key("frame").number(state.frame);
         json.key("bytes").number(memory.total() as u64);
@@ -41,8 +51,8 @@ pub(super) fn answer(state: &mut State, world: &World, at: Moment) -> Response {
         });
         json.key("count").number(tables.len() as u64);
         json.key("tables").list(|json| {
-            for table in tables.iter().take(TABLE_LIMIT) {
-                let memory = table.memory();
+            for (_, _, table) in tables.iter().take(TABLE_LIMIT) {
+                let Ok(memory) = table.try_memory() else { return json.fail() };
                 json.object(|json| {
                     json.key("rows").number(table.len() as u64);
                     json.key("capacity").number(table.capacity() as u64);
@@ -51,7 +61,7 @@ pub(super) fn answer(state: &mut State, world: &World, at: Moment) -> Response {
                     json.key("entityBytes").number(memory.entities as u64);
                     json.key("columns").list(|json| {
                         for id in table.components() {
-                            let bytes = table.column_memory(id).map_or(0, |column| column.total());
+                            let bytes = table.column_bytes(id).unwrap_or(0);
                             json.object(|json| {
                                 write_component(world, id, json);
                                 json.key("bytes").number(bytes as u64);

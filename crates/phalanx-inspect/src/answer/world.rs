@@ -2,11 +2,12 @@
 
 use crate::response::Response;
 use crate::state::State;
+use crate::user_code::Defect;
 use crate::value::short_name;
 use core::fmt;
 use phalanx::World;
 use std::any::Any;
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
 /// The length of a resource as text, in bytes.
 const RESOURCE_LIMIT: usize = 64 << 10;
@@ -54,6 +55,7 @@ pub(super) fn answer(state: &mut State, world: &World) -> Response {
                 json.object(|json| {
                     json.key("number").number(copy.number.into());
                     json.key("frame").number(copy.frame);
+                    json.key("file").maybe_text(copy.file.as_deref());
                     json.key("entities").number(copy.world.len() as u64);
                 });
             }
@@ -79,15 +81,34 @@ fn has_registry(_: &State) -> bool {
 struct Limited {
     text: String,
     limit: usize,
+    has_failed: bool,
+    /// The number of writes after the text was full.
+    ignored: u32,
 }
+
+/// How often code may go on writing after the text is full.
+const PATIENCE: u32 = 64;
+
+/// What code unwinds with that goes on writing after the text is full.
+struct Stopped;
 
 impl fmt::Write for Limited {
     fn write_str(&mut self, text: &str) -> fmt::Result {
+        if self.has_failed || self.ignored > 0 {
+            self.ignored += 1;
+            if self.ignored > PATIENCE {
+                // Does not call the panic hook.
+                resume_unwind(Box::new(Stopped));
+            }
+            return Err(fmt::Error);
+        }
         let end = text.floor_char_boundary(self.limit - self.text.len());
         if self.text.try_reserve(end).is_err() {
+            self.has_failed = true;
             return Err(fmt::Error);
         }
         self.text.push_str(&text[..end]);
+        self.ignored = u32::from(end < text.len());
         if end < text.len() { Err(fmt::Error) } else { Ok(()) }
     }
 }
@@ -100,25 +121,35 @@ impl fmt::Display for ByFunction<'_> {
     }
 }
 
-pub(super) fn resources(state: &State, world: &World) -> Response {
+pub(super) fn resources(state: &mut State, world: &World) -> Response {
+    let State { options, code, frame, .. } = state;
     Response::object(|json| {
-        json.key("frame").number(state.frame);
+        json.key("frame").number(*frame);
         json.key("resources").list(|json| {
             for (_, name, value) in world.resources() {
                 json.object(|json| {
                     json.key("name").text(name);
                     json.key("short").text(short_name(name));
                     let value: &dyn Any = value;
-                    let Some(show) = state.options.resources.get(&value.type_id()) else {
+                    let Some(show) = options.resources.get(&value.type_id()) else {
                         return json.key("value").null();
                     };
-                    let mut text = Limited { text: String::new(), limit: RESOURCE_LIMIT };
+                    if let Some(defect) = code.defect_of(name) {
+                        return json.key("value").text(defect.text());
+                    }
+                    let mut text =
+                        Limited { text: String::new(), limit: RESOURCE_LIMIT, has_failed: false, ignored: 0 };
                     // The code of the user may panic, or stop when the text is full.
                     let shown = ByFunction(value, *show);
                     let write = || fmt::Write::write_fmt(&mut text, format_args!("{shown:#}"));
-                    match catch_unwind(AssertUnwindSafe(write)) {
-                        Ok(_) => json.key("value").text(&text.text),
-                        Err(_) => json.key("value").text("(its Debug panicked)"),
+                    let written = code.call(name, || catch_unwind(AssertUnwindSafe(write)));
+                    match written {
+                        _ if text.has_failed => json.fail(),
+                        Err(payload) if !payload.is::<Stopped>() => {
+                            code.add(name, Defect::Panicked);
+                            json.key("value").text(Defect::Panicked.text());
+                        }
+                        _ => json.key("value").text(&text.text),
                     }
                 });
             }

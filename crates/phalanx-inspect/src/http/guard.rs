@@ -15,6 +15,9 @@ use std::net::{IpAddr, SocketAddr};
 /// The longest body in bytes.
 pub(super) const BODY_LIMIT: u64 = 1 << 20;
 
+/// The longest snapshot in bytes.
+pub(super) const SNAPSHOT_LIMIT: u64 = 64 << 20;
+
 /// The longest path with its query string in bytes.
 const URI_LIMIT: usize = 12 << 10;
 
@@ -83,7 +86,8 @@ impl Guard {
             }
             Some(route) => {
                 self.check_key(headers)?;
-                self.check_body(&parts.method, headers)?;
+                let is_snapshot = route == "1/load";
+                self.check_body(&parts.method, headers, is_snapshot)?;
                 let route = route.strip_prefix("1/").ok_or(Refusal(404, "the version of the interface is 1"))?;
                 Ok(Target::Route(route, uri.query().unwrap_or("")))
             }
@@ -133,7 +137,7 @@ impl Guard {
         if self.key.matches(key.as_bytes()) { Ok(()) } else { Err(refusal) }
     }
 
-    fn check_body(&self, method: &Method, headers: &HeaderMap) -> Result<(), Refusal> {
+    fn check_body(&self, method: &Method, headers: &HeaderMap, is_snapshot: bool) -> Result<(), Refusal> {
         for name in ["sec-fetch-dest", "sec-fetch-mode"] {
             let foreign = Refusal(403, "the request is not one of a script of the page");
             let value = only(headers, &HeaderName::from_static(name), foreign)?;
@@ -150,13 +154,23 @@ impl Guard {
         match *method {
             Method::GET => check_no_body(headers),
             Method::POST => {
-                let kind = Refusal(415, "a body is application/json");
+                // Neither is a type that a form of another page can send.
+                let (kind, types, limit, long): (_, &[&str], _, _) = match is_snapshot {
+                    true => (
+                        Refusal(415, "a snapshot is application/octet-stream"),
+                        &["application/octet-stream"],
+                        SNAPSHOT_LIMIT,
+                        Refusal(413, "a snapshot has at most 64 MiB"),
+                    ),
+                    false => (
+                        Refusal(415, "a body is application/json"),
+                        &["application/json", "application/json; charset=utf-8", "application/json;charset=utf-8"],
+                        BODY_LIMIT,
+                        Refusal(413, "a body has at most 1 MiB"),
+                    ),
+                };
                 let given = only(headers, &CONTENT_TYPE, kind)?.ok_or(kind)?;
-                if !matches!(
-                    given,
-                    "application/json" | "application/json; charset=utf-8" | "application/json;charset=utf-8"
-                ) || headers.contains_key(CONTENT_ENCODING)
-                {
+                if !types.contains(&given) || headers.contains_key(CONTENT_ENCODING) {
                     return Err(kind);
                 }
                 let length = Refusal(411, "the length of the body is missing");
@@ -165,8 +179,8 @@ impl Guard {
                 }
                 let given = only(headers, &CONTENT_LENGTH, length)?.ok_or(length)?;
                 match given.parse::<u64>() {
-                    Ok(given) if given <= BODY_LIMIT => Ok(()),
-                    _ => Err(Refusal(413, "a body has at most 1 MiB")),
+                    Ok(given) if given <= limit => Ok(()),
+                    _ => Err(long),
                 }
             }
             _ => Err(Refusal(405, "the methods are GET and POST")),

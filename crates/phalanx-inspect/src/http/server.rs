@@ -1,13 +1,14 @@
 //! [`Server`]: the thread that owns the sockets.
 
 use super::files;
-use super::guard::{BODY_LIMIT, Guard, Refusal, Target};
+use super::guard::{BODY_LIMIT, Guard, Refusal, SNAPSHOT_LIMIT, Target};
 use super::runtime_file::RuntimeFile;
 use crate::json::Json;
 use crate::key::Key;
 use crate::queue::{Job, Queue};
 use crate::request::Request;
 use crate::response::Response;
+use crate::user_code::RunningCode;
 use http_body_util::{BodyExt, Full, Limited};
 use hyper::body::{Body, Bytes, Incoming};
 use hyper::header::HeaderValue;
@@ -27,6 +28,9 @@ pub(crate) const CONNECTION_LIMIT: usize = 16;
 
 /// How long a client may take for the head of a request, and for its body.
 const READ_TIME: Duration = Duration::from_secs(5);
+
+/// How long a client may take for a snapshot.
+const SNAPSHOT_TIME: Duration = Duration::from_secs(30);
 
 /// How long the loop may take until its next update.
 const SILENCE: Duration = Duration::from_millis(250);
@@ -61,7 +65,7 @@ fn refused(message: String) -> io::Error {
 
 impl Server {
     /// Binds the address and starts the thread.
-    pub(crate) fn start(options: ServerOptions, queue: Arc<Queue>) -> io::Result<Server> {
+    pub(crate) fn start(options: ServerOptions, queue: Arc<Queue>, code: Arc<RunningCode>) -> io::Result<Server> {
         let mut addresses = options.address.to_socket_addrs()?;
         let wanted = addresses.next().ok_or_else(|| refused(format!("{} is not an address", options.address)))?;
         if options.exposed.is_none() && !wanted.ip().is_loopback() {
@@ -75,12 +79,13 @@ impl Server {
         let key = options.exposed.map_or_else(Key::random, Ok)?;
         let runtime = tokio::runtime::Builder::new_current_thread().enable_io().enable_time().build()?;
         let (stop, stopped) = watch::channel(false);
-        let guard = Arc::new(Guard { address, key, is_exposed });
+        let guard = Guard { address, key, is_exposed };
+        let shared = Arc::new(Shared { guard, queue, code, snapshots: Semaphore::new(1) });
         let main = move || {
             runtime.block_on(async {
                 // The listener was bound without the runtime, so that errors are those of `serve`.
                 if let Ok(listener) = tokio::net::TcpListener::from_std(listener) {
-                    accept(listener, guard, queue, stopped).await;
+                    accept(listener, shared, stopped).await;
                 }
             });
         };
@@ -127,12 +132,17 @@ impl Drop for Server {
     }
 }
 
-async fn accept(
-    listener: tokio::net::TcpListener,
-    guard: Arc<Guard>,
+/// What all connections use.
+#[derive(Debug)]
+struct Shared {
+    guard: Guard,
     queue: Arc<Queue>,
-    mut stopped: watch::Receiver<bool>,
-) {
+    code: Arc<RunningCode>,
+    /// One snapshot is taken in at a time, because each may be large.
+    snapshots: Semaphore,
+}
+
+async fn accept(listener: tokio::net::TcpListener, shared: Arc<Shared>, mut stopped: watch::Receiver<bool>) {
     let connections = Arc::new(Semaphore::new(CONNECTION_LIMIT));
     loop {
         let accepted = async {
@@ -149,11 +159,11 @@ async fn accept(
             }
             None => return,
         };
-        let (guard, queue, mut stopped) = (guard.clone(), queue.clone(), stopped.clone());
+        let (shared, mut stopped) = (shared.clone(), stopped.clone());
         tokio::spawn(async move {
             let _permit = permit;
             let _ = socket.set_nodelay(true);
-            let service = service_fn(|request| answer(request, &guard, &queue));
+            let service = service_fn(|request| answer(request, &shared));
             let mut http = http1::Builder::new();
             http.timer(TokioTimer::new()).header_read_timeout(READ_TIME).max_buf_size(16 << 10).max_headers(32);
             http.keep_alive(true).half_close(false);
@@ -179,7 +189,7 @@ async fn until<T>(result: impl Future<Output = T>, stopped: &mut watch::Receiver
 
 type Answer = hyper::Response<Full<Bytes>>;
 
-async fn answer(request: hyper::Request<Incoming>, guard: &Guard, queue: &Queue) -> Result<Answer, Infallible> {
+async fn answer(request: hyper::Request<Incoming>, shared: &Shared) -> Result<Answer, Infallible> {
     let (parts, body) = request.into_parts();
     let refuse = |Refusal(status, message)| {
         let mut answer = with_headers(Response::error(status, message));
@@ -189,7 +199,7 @@ async fn answer(request: hyper::Request<Incoming>, guard: &Guard, queue: &Queue)
         }
         answer
     };
-    Ok(match guard.check(&parts) {
+    Ok(match shared.guard.check(&parts) {
         Err(refusal) => refuse(refusal),
         Ok(Target::File(path)) => match files::find(path) {
             Some(file) => with_headers(Response {
@@ -200,11 +210,20 @@ async fn answer(request: hyper::Request<Incoming>, guard: &Guard, queue: &Queue)
             None => refuse(Refusal(404, "there is no such file")),
         },
         Ok(Target::Route(route, query)) => {
+            let is_snapshot = route == "load";
+            let _one = match is_snapshot.then(|| shared.snapshots.try_acquire()).transpose() {
+                Ok(permit) => permit,
+                Err(_) => return Ok(closing(Response::error(503, "another snapshot is being loaded"))),
+            };
+            let (limit, time) = match is_snapshot {
+                true => (SNAPSHOT_LIMIT, SNAPSHOT_TIME),
+                false => (BODY_LIMIT, READ_TIME),
+            };
             let body = match parts.method == hyper::Method::POST {
                 false => None,
                 true => {
-                    let read = Limited::new(body, BODY_LIMIT as usize).collect();
-                    match tokio::time::timeout(READ_TIME, read).await {
+                    let read = Limited::new(body, limit as usize).collect();
+                    match tokio::time::timeout(time, read).await {
                         Ok(Ok(body)) => Some(body.to_bytes()),
                         Ok(Err(_)) => return Ok(closing(Response::error(400, "the body is not whole"))),
                         Err(_) => return Ok(closing(Response::error(408, "the body took too long"))),
@@ -212,7 +231,7 @@ async fn answer(request: hyper::Request<Incoming>, guard: &Guard, queue: &Queue)
                 }
             };
             with_headers(match Request::parse(route, query, body.as_deref()) {
-                Ok(request) => carry_out(request, queue).await,
+                Ok(request) => carry_out(request, shared).await,
                 Err(response) => response,
             })
         }
@@ -220,7 +239,7 @@ async fn answer(request: hyper::Request<Incoming>, guard: &Guard, queue: &Queue)
 }
 
 /// Queues a request and waits for the loop.
-async fn carry_out(request: Request, queue: &Queue) -> Response {
+async fn carry_out(request: Request, Shared { queue, code, .. }: &Shared) -> Response {
     let (reply, mut answer) = oneshot::channel();
     if queue.push(Job { request, reply }).is_err() {
         return Response::error(503, "too many requests wait for the program");
@@ -235,6 +254,11 @@ async fn carry_out(request: Request, queue: &Queue) -> Response {
             // The whole process may have been stopped, this thread included. Then the loop gets another chance.
             Err(_) if before.elapsed() > 2 * SILENCE && start.elapsed() < ANSWER_TIME => {}
             Err(_) if queue.beats() == beats => {
+                if let Some((name, time)) = code.get().filter(|(_, time)| *time > SILENCE) {
+                    let time = time.as_secs_f64();
+                    let message = format_args!("the program waits for the code of {name}, for {time:.1} s");
+                    return Response::error(503, message);
+                }
                 let time = start.elapsed().as_secs_f64();
                 return Response::error(503, format_args!("the program made no update for {time:.1} s"));
             }

@@ -158,7 +158,7 @@ await test("a field is edited, and the edit taken back", async (page) => {
   await field.press("Escape");
   await page.locator("#top button", { hasText: "Undo" }).click();
   await until("the old value", async () => (await cells(page)).some((row) => row[1] === entity && row[3] === "90"));
-  // The title is not plain, and says so.
+  // The route is not plain, and says so.
   assert(/Read-only: not/.test(await page.textContent(".side")), "a reason is given");
   // Markup in values is text.
   await query(page, "Title ~ \"smith\"");
@@ -213,6 +213,42 @@ await test("earlier frames are looked at, compared and returned to", async (page
   await page.locator("dialog button", { hasText: "Return" }).click();
   await until("the frame", async () => (await page.textContent(".figures-top")).replaceAll(",", "").includes(`frame ${chosen} `));
   await page.locator("#top button", { hasText: "Resume" }).click();
+});
+
+await test("two snapshots are loaded and compared, or none of them", async (page) => {
+  await page.goto(small.url);
+  await page.waitForSelector(".grid-line");
+  const snapshot = async () => {
+    const answer = await fetch(`http://${small.host}/api/1/snapshot`, { headers: { Authorization: `Bearer ${small.key}` } });
+    assert(answer.status === 200, `the status is ${answer.status}`);
+    return Buffer.from(await answer.arrayBuffer());
+  };
+  const copies = async () => (await (await fetch(`http://${small.host}/api/1/world`, { headers: { Authorization: `Bearer ${small.key}` } })).json()).copies;
+  const first = await snapshot();
+  await page.waitForTimeout(300);
+  const second = await snapshot();
+  await page.click("#nav >> text=Compare");
+  const file = (name, buffer) => ({ name, mimeType: "application/octet-stream", buffer });
+  const picker = page.locator("input[type=file]");
+  await until("the files", () => picker.isVisible());
+  // One of them is broken: none is loaded.
+  await picker.setInputFiles([file("first.phx", first), file("broken.phx", second.subarray(0, second.length / 2))]);
+  await until("the error", async () => /broken\.phx/.test((await page.textContent(".toast.bad")) || ""));
+  await until("no copies", async () => (await copies()).length === 0);
+  await picker.setInputFiles([file("<b>first</b>.phx", first), file("second.phx", second)]);
+  await until("differences", async () => /changed/.test(await page.textContent("main .figures").catch(() => "")));
+  assert((await copies()).length === 2, "both are copies");
+  const chosen = await page.$$eval(".compare select", (lists) => lists.map((list) => list.selectedOptions[0].textContent));
+  assert(chosen[0].endsWith("<b>first</b>.phx") && chosen[1].endsWith("second.phx"), chosen.join());
+  assert(/Position/.test(await page.textContent("main")), "the components are named");
+  assert(/^Between copy \d+ and copy \d+:/.test(await page.textContent("main .figures")), "the moments are named");
+  const found = await serious(page);
+  assert(found.length === 0, found.join("\n"));
+  while ((await copies()).length) {
+    const left = (await copies()).length;
+    await page.locator("main button", { hasText: "Forget" }).first().click();
+    await until("one less", async () => (await copies()).length < left);
+  }
 });
 
 await test("everything is reached by keyboard", async (page) => {

@@ -4,6 +4,7 @@
 use super::QueryData;
 use super::dynamic_row::{Asked, Conditions, Rows};
 use super::terms::set_column_tick;
+use crate::alloc::{try_box, try_clone_slice, try_collect, try_push};
 use crate::change_detection::{RunTicks, Track};
 use crate::component::{Component, ComponentId, ComponentInfo};
 use crate::error::ComponentError;
@@ -13,9 +14,8 @@ use crate::world::World;
 use core::fmt;
 use core::marker::PhantomData;
 use core::ptr::NonNull;
-use phalanx_store::Entity;
 use phalanx_store::raw::Lane;
-use std::sync::Arc;
+use phalanx_store::{AllocError, Entity};
 
 /// Builds a [`DynamicQuery`], term by term.
 ///
@@ -149,23 +149,41 @@ impl QueryBuilder {
         self
     }
 
-    /// Returns the builders of all alternatives, and those of their alternatives.
-    fn alternatives(&self) -> Box<dyn Iterator<Item = &QueryBuilder> + '_> {
-        Box::new(self.any.iter().flatten().flat_map(|other| core::iter::once(other).chain(other.alternatives())))
+    /// Like [`with`](QueryBuilder::with), but returns an error if allocation fails.
+    #[cfg(feature = "reflect")]
+    pub(crate) fn try_with(&mut self, id: ComponentId) -> Result<(), AllocError> {
+        try_push(&mut self.with, id)
+    }
+
+    /// Like [`without`](QueryBuilder::without), but returns an error if allocation fails.
+    #[cfg(feature = "reflect")]
+    pub(crate) fn try_without(&mut self, id: ComponentId) -> Result<(), AllocError> {
+        try_push(&mut self.without, id)
+    }
+
+    /// Like [`or`](QueryBuilder::or), but returns an error if allocation fails.
+    #[cfg(feature = "reflect")]
+    pub(crate) fn try_or(&mut self, alternatives: Vec<QueryBuilder>) -> Result<(), AllocError> {
+        try_push(&mut self.any, alternatives)
+    }
+
+    /// Calls a function with this builder, those of all alternatives, and those of their alternatives, until it returns an error.
+    fn try_for_each<E>(&self, each: &mut dyn FnMut(&QueryBuilder) -> Result<(), E>) -> Result<(), E> {
+        each(self)?;
+        self.any.iter().flatten().try_for_each(|other| other.try_for_each(each))
     }
 
     /// Returns what is asked of a row, apart from its kind.
-    fn conditions(&self, world: &World) -> Conditions {
-        let kind = |id: &ComponentId| (*id, world.storage.components.info(*id).kind);
+    fn conditions(&self, world: &World) -> Result<Conditions, AllocError> {
+        let kind = |id: &ComponentId| Ok::<_, AllocError>((*id, world.storage.components.info(*id).kind));
         let required = self.terms.iter().filter(|term| !term.optional).map(|term| &term.id).chain(&self.with);
-        let (required, excluded): (Vec<_>, Vec<_>) =
-            (required.map(kind).collect(), self.without.iter().map(kind).collect());
+        let (required, excluded) = (try_collect(required.map(kind))?, try_collect(self.without.iter().map(kind))?);
         let of_tables = |named: &[(ComponentId, Kind)]| {
-            Signature::of(named.iter().filter(|(_, kind)| *kind == Kind::Table).map(|(id, _)| *id))
+            Signature::try_of(named.iter().filter(|(_, kind)| *kind == Kind::Table).map(|(id, _)| *id))
         };
-        let (with, without) = (of_tables(&required), of_tables(&excluded));
-        let each = |list: &Vec<QueryBuilder>| list.iter().map(|other| other.conditions(world)).collect();
-        Conditions { required, excluded, with, without, any: self.any.iter().map(each).collect() }
+        let (with, without) = (of_tables(&required)?, of_tables(&excluded)?);
+        let each = |list: &Vec<QueryBuilder>| try_collect(list.iter().map(|other| other.conditions(world)));
+        Ok(Conditions { required, excluded, with, without, any: try_collect(self.any.iter().map(each))? })
     }
 
     /// Visits [extra rows](crate::Key) as well as main rows. Without this and [`extra_rows`](QueryBuilder::extra_rows) the
@@ -187,38 +205,43 @@ impl QueryBuilder {
     ///
     /// # Errors
     ///
-    /// Returns [`DynamicError::Alias`] if the query writes a component that it names another time, and
-    /// [`DynamicError::NoSuchComponent`] if the world has no component with one of the ids.
+    /// - [`DynamicError::Alias`] if the query writes a component that it names another time.
+    /// - [`DynamicError::NoSuchComponent`] if the world has no component with one of the ids.
+    /// - [`DynamicError::Alloc`] if allocation fails.
     pub fn build(self, world: &World) -> Result<DynamicQuery, DynamicError> {
-        let builders = || core::iter::once(&self).chain(self.alternatives());
-        // Checked before a set is made of them: a set is as large as its largest id.
-        let mut ids = builders().flat_map(|builder| {
-            let terms = builder.terms.iter().map(|term| term.id);
-            terms.chain(builder.with.iter().copied()).chain(builder.without.iter().copied())
-        });
         // The reserved component is not for users: its lanes hold the owners of rows.
-        if let Some(id) =
-            ids.find(|id| world.storage.components.is_hidden(*id) || id.index() >= world.storage.components.len())
-        {
-            return Err(DynamicError::NoSuchComponent { id });
-        }
-        let mut terms = self.terms.clone();
-        for term in self.alternatives().flat_map(|builder| &builder.terms) {
-            // What is read more than once is listed once.
-            if term.writes || terms.iter().all(|other| other.id != term.id || other.writes) {
-                terms.push(Term { optional: true, ..*term });
+        let components = &world.storage.components;
+        let is_known = |id: &ComponentId| !components.is_hidden(*id) && id.index() < components.len();
+        // Checked before a set is made of them: a set is as large as its largest id.
+        self.try_for_each(&mut |builder| {
+            let mut ids = builder.terms.iter().map(|term| &term.id).chain(&builder.with).chain(&builder.without);
+            match ids.find(|id| !is_known(id)) {
+                Some(id) => Err(DynamicError::NoSuchComponent { id: *id }),
+                None => Ok(()),
             }
+        })?;
+        let mut terms = try_clone_slice(&self.terms)?;
+        for other in self.any.iter().flatten() {
+            other.try_for_each(&mut |builder| {
+                builder.terms.iter().try_for_each(|term| {
+                    // What is read more than once is listed once.
+                    if term.writes || terms.iter().all(|other| other.id != term.id || other.writes) {
+                        try_push(&mut terms, Term { optional: true, ..*term })?;
+                    }
+                    Ok::<_, AllocError>(())
+                })
+            })?;
         }
         for (at, term) in terms.iter().enumerate() {
             if terms[..at].iter().any(|other| other.id == term.id && (other.writes || term.writes)) {
                 return Err(DynamicError::Alias { component: world.storage.components.info(term.id).name() });
             }
         }
-        let mut conditions = self.conditions(world);
+        let mut conditions = self.conditions(world)?;
         // Tables of extra rows have the reserved component.
         match self.rows {
-            RowKinds::Main => conditions.without = conditions.without.with(ComponentId::ROW),
-            RowKinds::Extra => conditions.with = conditions.with.with(ComponentId::ROW),
+            RowKinds::Main => conditions.without.try_insert(ComponentId::ROW)?,
+            RowKinds::Extra => conditions.with.try_insert(ComponentId::ROW)?,
             RowKinds::All => {}
         }
         let is_sparse = |term: &&Term| world.storage.components.info(term.id).kind != Kind::Table;
@@ -227,8 +250,8 @@ impl QueryBuilder {
         let sparse = asked.sparse().or(optional);
         Ok(DynamicQuery {
             registry_id: world.storage.components.registry_id.number(),
-            terms: terms.into(),
-            states: (Some(Arc::new(asked)), ()),
+            terms,
+            states: (Some(try_box(asked)?), ()),
             sparse,
         })
     }
@@ -240,7 +263,7 @@ impl QueryBuilder {
 pub struct DynamicQuery {
     /// What the ids are ids of.
     registry_id: u64,
-    pub(super) terms: Box<[Term]>,
+    pub(super) terms: Vec<Term>,
     /// What is asked of a row.
     pub(super) states: (<Rows as QueryData>::State, ()),
     /// A component that is not stored in tables, if one is named.
@@ -579,6 +602,8 @@ pub enum DynamicError {
     },
     /// The entity is not alive or does not match.
     Entity(ComponentError),
+    /// Allocation failed.
+    Alloc(AllocError),
 }
 
 impl fmt::Display for DynamicError {
@@ -595,11 +620,18 @@ impl fmt::Display for DynamicError {
             DynamicError::Taken { component } => write!(f, "the column of {component} was taken before"),
             DynamicError::NotInTables { component } => write!(f, "{component} is not kept in tables: ask for rows"),
             DynamicError::Entity(error) => error.fmt(f),
+            DynamicError::Alloc(error) => error.fmt(f),
         }
     }
 }
 
 impl core::error::Error for DynamicError {}
+
+impl From<AllocError> for DynamicError {
+    fn from(error: AllocError) -> Self {
+        DynamicError::Alloc(error)
+    }
+}
 
 impl From<ComponentError> for DynamicError {
     fn from(error: ComponentError) -> Self {

@@ -20,10 +20,9 @@ use core::fmt;
 use core::marker::PhantomData;
 use phalanx_store::Entity;
 use phalanx_store::raw::Lane;
-use std::sync::Arc;
 
 /// What a run-time query asks of a row.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Asked {
     pub(super) conditions: Conditions,
     /// Whether extra rows are visited.
@@ -31,7 +30,7 @@ pub(super) struct Asked {
 }
 
 /// The components that a row must have or lack.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Conditions {
     /// The required components, in the order of their naming.
     pub(super) required: Vec<(ComponentId, Kind)>,
@@ -96,7 +95,7 @@ unsafe impl QueryData for Rows {
     type Static = Rows;
     type Item<'w> = VisitedRow;
     type Chunk<'w> = ();
-    type State = Option<Arc<Asked>>;
+    type State = Option<Box<Asked>>;
     type Fetch = ();
     type View = WorldView;
     const IS_DENSE: bool = false;

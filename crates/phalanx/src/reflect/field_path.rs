@@ -3,9 +3,11 @@
 
 use super::place::{ComponentRow, FieldColumn, PathStep, Place, follows_shape};
 use super::{Kind, ScalarValue, Shape, TableRef, Value};
+use crate::alloc::{try_clone_slice, try_collect, try_push, try_text};
 use crate::component::{ComponentId, ComponentInfo, Components};
 use core::any::TypeId;
 use core::fmt;
+use phalanx_store::AllocError;
 
 /// The way from a component to one of its fields, found once and used for many values.
 ///
@@ -70,6 +72,14 @@ pub enum FieldError {
         /// The id.
         id: ComponentId,
     },
+    /// Allocation failed.
+    Alloc(AllocError),
+}
+
+impl From<AllocError> for FieldError {
+    fn from(error: AllocError) -> Self {
+        FieldError::Alloc(error)
+    }
 }
 
 impl fmt::Display for FieldError {
@@ -78,9 +88,14 @@ impl fmt::Display for FieldError {
             FieldError::Opaque { component } => write!(f, "the fields of {component} are not known"),
             FieldError::NoSuchField { name, fields } if fields.is_empty() => write!(f, "there is no field `{name}`"),
             FieldError::NoSuchField { name, fields } => {
-                write!(f, "there is no field `{name}`: the fields are {}", fields.join(", "))
+                write!(f, "there is no field `{name}`: the fields are ")?;
+                fields.iter().enumerate().try_for_each(|(at, field)| {
+                    f.write_str(if at == 0 { "" } else { ", " })?;
+                    f.write_str(field)
+                })
             }
             FieldError::NoSuchComponent { id } => write!(f, "the world has no {id:?}"),
+            FieldError::Alloc(error) => error.fmt(f),
         }
     }
 }
@@ -95,6 +110,7 @@ impl FieldPath {
     /// - [`FieldError::NoSuchComponent`] if there is no component with the id.
     /// - [`FieldError::Opaque`] if the fields of the component are not known.
     /// - [`FieldError::NoSuchField`] if a part of the path does not exist.
+    /// - [`FieldError::Alloc`] if allocation fails.
     pub fn new(components: &Components, id: ComponentId, path: &str) -> Result<FieldPath, FieldError> {
         let info = components.iter().nth(id.index()).map(|(_, info)| info);
         let info = info.filter(|_| !components.is_hidden(id)).ok_or(FieldError::NoSuchComponent { id })?;
@@ -106,7 +122,8 @@ impl FieldPath {
         let mut is_split = !info.has_address;
         let (mut shape, mut lane, mut offset, mut steps) = (reflected.shape, 0, 0, Vec::new());
         let mut follow = |shape: &mut &'static Shape, at: usize| {
-            let step = PathStep::of(shape, at)?;
+            let Some(step) = PathStep::of(shape, at) else { return Ok(false) };
+            try_push(&mut steps, at)?;
             if is_split {
                 lane += step.lanes.start;
                 is_split = step.is_nested;
@@ -114,23 +131,35 @@ impl FieldPath {
                 offset += step.offset;
             }
             *shape = step.shape;
-            steps.push(at);
-            Some(())
+            Ok::<_, AllocError>(true)
         };
         for name in path.split('.').filter(|_| !path.is_empty()) {
             let at = match shape.kind {
                 Kind::Array(..) => name.parse().ok(),
                 _ => shape.fields().iter().position(|field| field.name == name),
             };
-            if at.and_then(|at| follow(&mut shape, at)).is_none() {
-                let fields = shape.fields().iter().map(|field| field.name).collect();
-                return Err(FieldError::NoSuchField { name: name.into(), fields });
+            let is_found = match at {
+                Some(at) => follow(&mut shape, at)?,
+                None => false,
+            };
+            if !is_found {
+                let fields = try_collect(shape.fields().iter().map(|field| Ok::<_, AllocError>(field.name)))?;
+                return Err(FieldError::NoSuchField { name: try_text(name)?, fields });
             }
         }
         while let Kind::Struct([_]) = shape.kind {
-            follow(&mut shape, 0);
+            follow(&mut shape, 0)?;
         }
-        Ok(FieldPath { id, type_id: info.type_id, text: path.into(), steps, lane, offset, shape, is_split })
+        Ok(FieldPath { id, type_id: info.type_id, text: try_text(path)?, steps, lane, offset, shape, is_split })
+    }
+
+    /// Like `clone`, but returns an error if allocation fails.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if allocation fails.
+    pub fn try_clone(&self) -> Result<FieldPath, AllocError> {
+        Ok(FieldPath { text: try_text(&self.text)?, steps: try_clone_slice(&self.steps)?, ..*self })
     }
 
     /// Finds the innermost field that has a byte of a component, for example one at which two values differ.

@@ -2,6 +2,7 @@
 
 use super::Value;
 use super::place::ComponentRow;
+use crate::alloc::unwrap_alloc;
 use crate::component::ComponentId;
 use crate::layout::Kind;
 use crate::memory::{ColumnMemory, SparseMemory, TableMemory};
@@ -11,7 +12,7 @@ use crate::storage::Storage;
 use crate::storage::table::Table;
 use crate::world::World;
 use core::fmt;
-use phalanx_store::Entity;
+use phalanx_store::{AllocError, Entity};
 
 impl World {
     /// Returns the tables that have rows, in the [order](crate::query#order) of queries.
@@ -101,13 +102,27 @@ impl<'w> TableRef<'w> {
 
     /// Returns the bytes of the table and of each column.
     pub fn memory(&self) -> TableMemory {
+        unwrap_alloc(self.try_memory())
+    }
+
+    /// Like [`memory`](TableRef::memory), but returns an error if allocation fails.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if allocation fails.
+    pub fn try_memory(&self) -> Result<TableMemory, AllocError> {
         crate::world::table_memory(&self.world.storage, self.table)
     }
 
-    /// Returns the bytes of a column, if the table has it.
+    /// Returns the number of bytes of a column, if the table has it.
+    pub fn column_bytes(&self, id: ComponentId) -> Option<usize> {
+        Some(crate::world::lanes_of(self.table, self.table.column(id)?).iter().map(|lane| lane.bytes()).sum())
+    }
+
+    /// Returns the bytes of each lane of a column, if the table has it.
     pub fn column_memory(&self, id: ComponentId) -> Option<ColumnMemory> {
         let column = self.table.column(id)?;
-        Some(crate::world::column_memory(&self.world.storage, self.table, column))
+        Some(unwrap_alloc(crate::world::column_memory(&self.world.storage, self.table, column)))
     }
 
     /// Returns the value of a component at a row. Returns `None` if the table does not have the component or the row.

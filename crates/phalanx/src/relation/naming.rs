@@ -1,6 +1,7 @@
 //! The methods that give names to entities, and find entities by them.
 
 use super::{ChildOf, Relations};
+use crate::alloc::{try_vec, unwrap_alloc};
 use crate::bundle::Bundle;
 use crate::commands::CommandBuffer;
 use crate::error::{NameError, StructuralError, panic_change};
@@ -9,7 +10,7 @@ use crate::names::{Name, NameOf};
 use crate::storage::Storage;
 use crate::system::Commands;
 use crate::world::{EntityMut, EntityRef, World};
-use phalanx_store::Entity;
+use phalanx_store::{AllocError, Entity};
 
 /// Returns the error of a name that an entity cannot have, where the caller has handled bundles.
 #[track_caller]
@@ -28,14 +29,20 @@ impl Storage {
     }
 
     /// Returns the names from the root down to an entity, if all of them have one.
-    fn path_of(&self, entity: Entity) -> Option<String> {
-        if !self.contains(entity) {
-            return None;
+    fn path_of(&self, entity: Entity) -> Result<Option<String>, AllocError> {
+        if !self.contains(entity) || self.names_above(entity.index()).any(|name| name.is_none()) {
+            return Ok(None);
         }
-        let mut names =
-            self.names_above(entity.index()).map(|name| name.map(Name::as_str)).collect::<Option<Vec<_>>>()?;
-        names.reverse();
-        Some(names.join("/"))
+        let names = self.names_above(entity.index()).flatten();
+        let mut path = try_vec(names.clone().map(|name| name.as_str().len() + 1).sum())?;
+        // From the entity up to the root, backwards.
+        for name in names {
+            path.extend(name.as_str().bytes().rev());
+            path.push(b'/');
+        }
+        path.pop();
+        path.reverse();
+        Ok(String::from_utf8(path).ok())
     }
 
     /// Prepares a name for an entity that is spawned, as a child of a slot or without a parent.
@@ -91,6 +98,15 @@ impl World {
     /// ```
     #[doc(alias = "full_name")]
     pub fn path(&self, entity: Entity) -> Option<String> {
+        unwrap_alloc(self.try_path(entity))
+    }
+
+    /// Like [`path`](World::path), but returns an error if allocation fails.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if allocation fails.
+    pub fn try_path(&self, entity: Entity) -> Result<Option<String>, AllocError> {
         self.storage.path_of(entity)
     }
 
@@ -284,7 +300,7 @@ impl<'w> Relations<'w, ChildOf> {
 
     /// Returns the path that leads to an entity, like [`World::path`].
     pub fn path(self, entity: Entity) -> Option<String> {
-        self.storage.path_of(entity)
+        unwrap_alloc(self.storage.path_of(entity))
     }
 }
 

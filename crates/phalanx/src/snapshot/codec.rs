@@ -84,11 +84,9 @@ pub trait Codec<C>: Send + Sync + 'static {
     }
 }
 
-const NO_MEMORY: CodecError = CodecError("allocation failed");
-
 /// Appends bytes to a list.
 pub(super) fn try_extend(list: &mut Vec<u8>, bytes: &[u8]) -> Result<(), CodecError> {
-    try_reserve(list, bytes.len()).map_err(|_| NO_MEMORY)?;
+    try_reserve(list, bytes.len()).map_err(|_| CodecError::ALLOC)?;
     list.extend_from_slice(bytes);
     Ok(())
 }
@@ -121,7 +119,7 @@ impl<C: Serialize + DeserializeOwned> Codec<C> for Serde {
             }
         }
         postcard::serialize_with_flavor(value, Room(bytes)).map_err(|error| match error {
-            postcard::Error::SerializeBufferFull => NO_MEMORY,
+            postcard::Error::SerializeBufferFull => CodecError::ALLOC,
             _ => CodecError("its serializer refused"),
         })
     }

@@ -48,6 +48,11 @@ impl fmt::Display for Name {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CodecError(pub &'static str);
 
+impl CodecError {
+    /// The error of a codec that could not allocate.
+    pub const ALLOC: CodecError = CodecError("allocation failed");
+}
+
 impl fmt::Display for CodecError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.0)

@@ -107,6 +107,30 @@ impl World {
         })
     }
 
+    /// Like [`despawn_batch`](World::despawn_batch), but returns an error if allocation fails. All rows are removed before the
+    /// first value is dropped.
+    ///
+    /// ```
+    /// use phalanx::{Component, World};
+    ///
+    /// #[derive(Component)]
+    /// struct Leaf;
+    ///
+    /// let mut world = World::new();
+    /// let leaves = world.spawn_batch((0..3).map(|_| Leaf));
+    /// assert_eq!(world.try_despawn_batch(&[leaves[0], leaves[2], leaves[0]])?, 2);
+    /// assert_eq!(world.len(), 1);
+    /// # Ok::<(), phalanx::StructuralError>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// Returns [`StructuralError::Alloc`] if allocation fails. Then no entity is despawned.
+    pub fn try_despawn_batch(&mut self, entities: &[Entity]) -> Result<usize, StructuralError> {
+        self.storage.flush()?;
+        self.despawn_all(entities, Despawns::Many)
+    }
+
     /// Despawns all entities that pass a filter, in the order of their tables and rows. Returns the number of those that passed
     /// and were despawned.
     ///

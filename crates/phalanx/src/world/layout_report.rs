@@ -4,12 +4,14 @@ mod advice;
 mod show;
 
 use super::World;
-use super::memory::column_memory;
+use super::memory::lanes_of;
+use crate::alloc::{try_collect, unwrap_alloc};
 use crate::component::{ComponentId, ComponentInfo};
 use crate::layout::Kind;
 use crate::storage::Storage;
 use core::alloc::Layout;
 use core::fmt;
+use phalanx_store::AllocError;
 use phalanx_store::memory::{Layout as Container, Model};
 
 /// The layout of a component: what `#[component(layout = …)]` says.
@@ -199,21 +201,52 @@ impl World {
     /// # Ok::<(), phalanx::NoSuchEntity>(())
     /// ```
     pub fn layout_report(&mut self) -> LayoutReport {
-        let storage = &mut self.storage;
-        let report = LayoutReport {
+        let report = self.peek_layout_report();
+        self.storage.reset_counts();
+        report
+    }
+
+    /// Returns what [`layout_report`](World::layout_report) would return now, and goes on counting. So a tool can look at the
+    /// counts of a program that makes reports of its own.
+    ///
+    /// ```
+    /// use phalanx::{Component, World};
+    ///
+    /// #[derive(Component)]
+    /// struct Health(u32);
+    ///
+    /// let mut world = World::new();
+    /// world.set_access_counting(true);
+    /// world.spawn(Health(1));
+    /// assert_eq!(world.peek_layout_report().of::<Health>(&world).unwrap().adds, 1);
+    /// world.spawn(Health(2));
+    /// assert_eq!(world.layout_report().of::<Health>(&world).unwrap().adds, 2);
+    /// assert_eq!(world.peek_layout_report().of::<Health>(&world).unwrap().adds, 0);
+    /// ```
+    pub fn peek_layout_report(&self) -> LayoutReport {
+        unwrap_alloc(self.try_peek_layout_report())
+    }
+
+    /// Like [`peek_layout_report`](World::peek_layout_report), but returns an error if allocation fails.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if allocation fails.
+    pub fn try_peek_layout_report(&self) -> Result<LayoutReport, AllocError> {
+        let storage = &self.storage;
+        let components = storage.components.in_order().skip(1).map(|id| storage.report_of(id));
+        Ok(LayoutReport {
             counted: storage.counting,
             entities: storage.entities.len(),
             slots: storage.entities.slot_count(),
-            components: storage.components.in_order().skip(1).map(|id| storage.report_of(id)).collect(),
-        };
-        storage.reset_counts();
-        report
+            components: try_collect(components)?,
+        })
     }
 }
 
 impl Storage {
     /// Returns the report of a component.
-    fn report_of(&self, id: ComponentId) -> ComponentReport {
+    fn report_of(&self, id: ComponentId) -> Result<ComponentReport, AllocError> {
         let info = self.components.info(id);
         let (usage, slots, values) = (&info.usage, self.entities.slot_count(), self.values_of(id));
         let (bytes, [taken, ended]) = match self.sparse.of(id) {
@@ -244,8 +277,8 @@ impl Storage {
             bytes_as: LayoutBytes::new(size as u64, lanes as u64, slots as u64, values as u64),
             advice: Advice { placement: Placement::of(info), reason: String::new() },
         };
-        report.advice = advice::advise(&report, self.counting);
-        report
+        report.advice = advice::advise(&report, self.counting)?;
+        Ok(report)
     }
 
     /// Returns the number of slots that have a component.
@@ -257,7 +290,7 @@ impl Storage {
     /// Returns the bytes of a component in all tables.
     fn column_bytes(&self, id: ComponentId) -> usize {
         let columns = self.tables.iter().filter_map(|table| Some((table, table.column(id)?)));
-        columns.map(|(table, column)| column_memory(self, table, column).total()).sum()
+        columns.map(|(table, column)| lanes_of(table, column).iter().map(|lane| lane.bytes()).sum::<usize>()).sum()
     }
 
     /// Counts from zero.

@@ -1,12 +1,14 @@
 //! [`Memory`]: the bytes that a world has allocated.
 
 use super::{Location, World};
+use crate::alloc::{try_collect, unwrap_alloc};
 use crate::layout::Kind;
 use crate::names::NameIndex;
 use crate::sparse::SparseStorage;
 use crate::storage::Storage;
 use crate::storage::table::{Column, Table};
 use core::fmt;
+use phalanx_store::AllocError;
 use phalanx_store::raw::{Lane, Rows};
 
 /// The bytes that a world has allocated for entities and components: [`World::memory`].
@@ -129,30 +131,40 @@ impl World {
     /// println!("{memory}");
     /// ```
     pub fn memory(&self) -> Memory {
+        unwrap_alloc(self.try_memory())
+    }
+
+    /// Like [`memory`](World::memory), but returns an error if allocation fails.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if allocation fails.
+    pub fn try_memory(&self) -> Result<Memory, AllocError> {
         let tables = self.storage.tables.iter().map(|table| table_memory(&self.storage, table));
         // A slot's word and its location are one entry.
         let slots = self.storage.entities.memory();
         let locations = slots.keys / size_of::<(u32, Location)>() * size_of::<Location>();
         let entities = slots.total() - locations;
-        let sparse = self.storage.sparse.iter().map(|sparse| sparse_memory(&self.storage, sparse));
+        let sparse = self.storage.sparse.iter().map(|sparse| Ok::<_, AllocError>(sparse_memory(&self.storage, sparse)));
+        let (tables, sparse) = (try_collect(tables)?, try_collect(sparse)?);
         let (rows, masks, signals) = (
             self.storage.rows.bytes(),
             self.storage.sparse.overhead() + self.despawn_set.bytes(),
             self.storage.journal.bytes() + self.observers.as_ref().map_or(0, |observers| observers.bytes()),
         );
         let names = self.storage.names.as_ref().map_or(0, |index| size_of::<NameIndex>() + index.bytes());
-        Memory { entities, locations, rows, tables: tables.collect(), sparse: sparse.collect(), masks, names, signals }
+        Ok(Memory { entities, locations, rows, tables, sparse, masks, names, signals })
     }
 }
 
 /// Returns the memory of a table.
-pub(crate) fn table_memory(storage: &Storage, table: &Table) -> TableMemory {
-    TableMemory {
+pub(crate) fn table_memory(storage: &Storage, table: &Table) -> Result<TableMemory, AllocError> {
+    Ok(TableMemory {
         rows: table.len as usize,
         capacity: table.cap as usize,
         entities: table.entities.bytes(),
-        columns: table.columns.iter().map(|column| column_memory(storage, table, column)).collect(),
-    }
+        columns: try_collect(table.columns.iter().map(|column| column_memory(storage, table, column)))?,
+    })
 }
 
 /// Returns the memory of a sparse component.
@@ -170,11 +182,16 @@ pub(crate) fn sparse_memory(storage: &Storage, sparse: &SparseStorage) -> Sparse
 }
 
 /// Returns the memory of a column.
-pub(crate) fn column_memory(storage: &Storage, table: &Table, column: &Column) -> ColumnMemory {
-    let lanes = &table.lane_list()[column.first as usize..][..column.lanes as usize];
+pub(crate) fn column_memory(storage: &Storage, table: &Table, column: &Column) -> Result<ColumnMemory, AllocError> {
     let lane =
         |lane: &Lane| LaneMemory { row: lane.row_size(), capacity: lane.capacity() as usize, bytes: lane.bytes() };
-    ColumnMemory { component: storage.components.info(column.id).name(), lanes: lanes.iter().map(lane).collect() }
+    let lanes = try_collect(lanes_of(table, column).iter().map(|found| Ok::<_, AllocError>(lane(found))))?;
+    Ok(ColumnMemory { component: storage.components.info(column.id).name(), lanes })
+}
+
+/// Returns the lanes of a column.
+pub(crate) fn lanes_of<'t>(table: &'t Table, column: &Column) -> &'t [Lane] {
+    &table.lane_list()[column.first as usize..][..column.lanes as usize]
 }
 
 impl fmt::Display for Memory {

@@ -73,7 +73,7 @@ pub(crate) use get::Ref;
 pub use layout_report::{Advice, ComponentReport, LayoutBytes, LayoutReport, Placement};
 pub use memory::{ColumnMemory, LaneMemory, Memory, SparseMemory, TableMemory};
 #[cfg(feature = "reflect")]
-pub(crate) use memory::{column_memory, sparse_memory, table_memory};
+pub(crate) use memory::{column_memory, lanes_of, sparse_memory, table_memory};
 pub use pool_mut::PoolMut;
 pub use pool_ref::PoolRef;
 pub use resources_mut::ResourcesMut;

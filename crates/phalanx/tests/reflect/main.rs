@@ -5,6 +5,7 @@ mod edits;
 mod shapes;
 mod storages;
 mod text_errors;
+mod text_memory;
 mod text_model;
 mod text_scan;
 mod values;

@@ -37,6 +37,7 @@ fn tables_and_stores_tell_what_they_hold() {
         assert!(world.memory().tables.contains(&memory));
     }
     assert_eq!(tables[1].column_memory(b).unwrap().lanes[0].row, 8);
+    assert_eq!(tables[1].column_bytes(b), tables[1].column_memory(b).map(|column| column.total()));
     assert!(
         tables[0].column_memory(b).is_none() && tables[0].value(b, 0).is_none() && tables[0].value(a, 10).is_none()
     );

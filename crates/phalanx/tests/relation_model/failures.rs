@@ -128,7 +128,25 @@ fn links_without_memory_are_not_made() {
 fn despawns_without_memory_change_nothing() {
     sweep(|state| state.here.try_despawn(state.all[0]));
     sweep(|state| state.here.try_despawn(state.all[5]));
+    sweep(|state| {
+        let [first, tree, other] = [state.all[5], state.all[0], state.all[100]];
+        state.here.try_despawn_batch(&[first, tree, first, other])
+    });
     sweep(|state| state.here.try_clear());
+}
+
+#[test]
+fn a_batch_that_may_fail_despawns_what_another_batch_does() {
+    for watch in [Watch::Nothing, Watch::Listeners] {
+        let (mut a, mut b) = (State::new(watch), State::new(watch));
+        let dead = a.all[7];
+        let batch = [a.all[5], dead, a.all[0], a.all[5], a.all[100], a.all[1]];
+        for state in [&mut a, &mut b] {
+            state.here.despawn(dead).unwrap();
+        }
+        assert_eq!(a.here.try_despawn_batch(&batch).unwrap(), b.here.despawn_batch(batch));
+        assert_eq!(a.sums(), b.sums());
+    }
 }
 
 #[test]
@@ -151,6 +169,15 @@ fn names_without_memory_are_not_given() {
     sweep(|state| state.here.entity_mut(state.all[140])?.spawn_child_named("new", Id(1)));
     // The first name of a world.
     sweep(|state| state.there.spawn_named("new", Id(1)));
+    let mut world = World::new();
+    let fleet = world.spawn_named("flotte ä", ()).unwrap();
+    let ship = world.entity_mut(fleet).unwrap().spawn_child_named("schiff ö", ()).unwrap();
+    let expected = Some("flotte ä/schiff ö".to_owned());
+    AllocationSweep::new().run(
+        || (),
+        |()| world.try_path(ship),
+        |(), path| assert!(path.as_ref().map_or(true, |path| *path == expected)),
+    );
 }
 
 #[test]

@@ -7,13 +7,13 @@ use super::filter::Filter;
 use super::names::{find_component, nearest};
 use super::ranking::SortKey;
 use super::syntax::{Path, Syntax, Target, Term};
+use crate::alloc::{try_box, try_collect, try_format, try_push, try_reserve_text, try_text};
 use crate::change_detection::Track;
 use crate::component::ComponentId;
-use crate::query::DynamicQuery;
+use crate::query::{DynamicError, DynamicQuery};
 use crate::reflect::{FieldError, FieldPath, Kind};
 use crate::world::World;
 use phalanx_store::Entity;
-use std::sync::Arc;
 
 type Result<T> = core::result::Result<T, TextQueryError>;
 
@@ -41,31 +41,30 @@ impl<'a> Binder<'a> {
             if let Some(column) = self.column(term)?
                 && !columns.iter().any(|other: &ShownColumn| other.is_same(&column))
             {
-                columns.push(column);
+                try_push(&mut columns, column)?;
             }
             if let Some(filter) = self.filter(term)? {
                 if let Filter::Is(entity) = filter {
                     only = Some(entity);
                 }
-                filters.push(filter);
+                try_push(&mut filters, filter)?;
             }
         }
         let mut query = DynamicQuery::builder();
         let mut left = Vec::new();
         for filter in filters {
-            let (narrowed, is_exact) = filter.narrow(query);
-            query = narrowed;
-            if !is_exact {
-                left.push(filter);
+            if !filter.narrow(&mut query)? {
+                try_push(&mut left, filter)?;
             }
         }
         let query = match query.build(self.world) {
             Ok(query) => query,
+            Err(DynamicError::Alloc(error)) => return Err(error.into()),
             Err(error) => unreachable!("the components are the world's, and are only read: {error}"),
         };
         let sort = match &syntax.sort {
             None => None,
-            Some((path, descends)) => Some(Arc::new(SortKey { field: self.sort_field(path)?, descends: *descends })),
+            Some((path, descends)) => Some(SortKey { field: self.sort_field(path)?, descends: *descends }),
         };
         Ok(BoundQuery { query, filter: Filter::All(left), columns, sort, limit: syntax.limit, only, since: None })
     }
@@ -95,24 +94,33 @@ impl<'a> Binder<'a> {
         let components = &self.world.storage.components;
         let mut text = String::new();
         for (at, name) in &path.fields {
+            try_reserve_text(&mut text, name.len() + 1)?;
             text.push_str(if text.is_empty() { "" } else { "." });
             text.push_str(name);
             if name.is_empty() || name.contains('.') {
-                let problem = TextQueryProblem::NoSuchField { name: name.clone(), nearest: None };
+                let problem = TextQueryProblem::NoSuchField { name: try_text(name)?, nearest: None };
                 return Err(TextQueryError::new(*at, problem));
             }
             // Each part is looked for, so that the error has its position.
-            if let Err(FieldError::NoSuchField { fields, .. }) = FieldPath::new(components, id, &text) {
-                let nearest = nearest(name, fields.iter().copied());
-                let problem = TextQueryProblem::NoSuchField { name: name.clone(), nearest };
-                return Err(TextQueryError::new(*at, problem));
+            match FieldPath::new(components, id, &text) {
+                Err(FieldError::NoSuchField { fields, .. }) => {
+                    let nearest = nearest(name, fields.iter().copied())?;
+                    let problem = TextQueryProblem::NoSuchField { name: try_text(name)?, nearest };
+                    return Err(TextQueryError::new(*at, problem));
+                }
+                Err(FieldError::Alloc(error)) => return Err(error.into()),
+                Ok(_) | Err(_) => {}
             }
         }
-        FieldPath::new(components, id, &text).map_err(|_| {
-            let at = path.fields.first().map_or(path.at, |(at, _)| *at);
-            let component = components.info(id).name().into();
-            TextQueryError::new(at, TextQueryProblem::Opaque { component })
-        })
+        match FieldPath::new(components, id, &text) {
+            Ok(path) => Ok(path),
+            Err(FieldError::Alloc(error)) => Err(error.into()),
+            Err(_) => {
+                let at = path.fields.first().map_or(path.at, |(at, _)| *at);
+                let component = try_text(components.info(id).name())?;
+                Err(TextQueryError::new(at, TextQueryProblem::Opaque { component }))
+            }
+        }
     }
 
     /// Returns the field to sort by, or `None` for the name of the entity.
@@ -123,8 +131,8 @@ impl<'a> Binder<'a> {
             Kind::Scalar(_) | Kind::Choice(_) | Kind::Text(_) => Ok(Some(field)),
             _ => {
                 let (at, name) = path.fields.last().map_or((path.at, &path.name), |(at, name)| (*at, name));
-                let (expected, found) = ("a scalar or a text to sort by", format!("`{name}`"));
-                Err(TextQueryError::new(at, TextQueryProblem::NotComparable { expected, found }))
+                let found = try_format(format_args!("`{name}`"));
+                Err(TextQueryError::not_comparable(at, "a scalar or a text to sort by", found))
             }
         }
     }
@@ -167,13 +175,13 @@ impl<'a> Binder<'a> {
                     Filter::Field(field, test)
                 }
             },
-            Term::Not(inner) => Filter::Not(Box::new(self.filter(inner)?.unwrap_or(Filter::All(Vec::new())))),
+            Term::Not(inner) => Filter::Not(try_box(self.filter(inner)?.unwrap_or(Filter::All(Vec::new())))?),
             Term::Any(lists) => {
                 let each = lists.iter().map(|list| {
                     let filters = list.iter().filter_map(|term| self.filter(term).transpose());
-                    Ok(Filter::All(filters.collect::<Result<Vec<_>>>()?))
+                    Ok::<_, TextQueryError>(Filter::All(try_collect(filters)?))
                 });
-                Filter::Any(each.collect::<Result<Vec<_>>>()?)
+                Filter::Any(try_collect(each)?)
             }
             Term::Changed(path) => Filter::Changed(self.tracked(path, false)?),
             Term::Added(path) => Filter::Added(self.tracked(path, true)?),
@@ -182,7 +190,7 @@ impl<'a> Binder<'a> {
                     Target::Nothing => None,
                     target => Some(self.entity(target)?),
                 });
-                if *is_equal { filter } else { Filter::Not(Box::new(filter)) }
+                if *is_equal { filter } else { Filter::Not(try_box(filter)?) }
             }
             Term::Below(target) => Filter::Below(self.entity(target)?),
             Term::Is(entity) => Filter::Is(*entity),
@@ -197,7 +205,7 @@ impl<'a> Binder<'a> {
             Track::Row => Ok(id),
             Track::Column if !additions => Ok(id),
             _ => {
-                let component = info.name().into();
+                let component = try_text(info.name())?;
                 Err(TextQueryError::new(path.at, TextQueryProblem::NotTracked { component }))
             }
         }
@@ -206,10 +214,10 @@ impl<'a> Binder<'a> {
     fn entity(&self, target: &Target) -> Result<Entity> {
         match target {
             Target::Entity(entity) => Ok(*entity),
-            Target::Path(at, path) => self
-                .world
-                .find(path)
-                .ok_or_else(|| TextQueryError::new(*at, TextQueryProblem::NoSuchEntity { path: path.clone() })),
+            Target::Path(at, path) => match self.world.find(path) {
+                Some(entity) => Ok(entity),
+                None => Err(TextQueryError::new(*at, TextQueryProblem::NoSuchEntity { path: try_text(path)? })),
+            },
             Target::Nothing => unreachable!("only parents may be none"),
         }
     }

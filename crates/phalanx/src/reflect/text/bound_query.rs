@@ -12,8 +12,7 @@ use crate::query::dynamic_scan::ScanDriver;
 use crate::reflect::FieldPath;
 use crate::world::World;
 use core::fmt;
-use phalanx_store::Entity;
-use std::sync::Arc;
+use phalanx_store::{AllocError, Entity};
 
 /// A text query for one world: [`TextQuery::bind`](super::TextQuery::bind).
 ///
@@ -23,7 +22,7 @@ pub struct BoundQuery {
     pub(super) query: DynamicQuery,
     pub(super) filter: Filter,
     pub(super) columns: Vec<ShownColumn>,
-    pub(super) sort: Option<Arc<SortKey>>,
+    pub(super) sort: Option<SortKey>,
     pub(super) limit: Option<usize>,
     /// The only entity that can match, if one is named.
     pub(super) only: Option<Entity>,
@@ -50,6 +49,19 @@ impl ShownColumn {
             ShownColumn::Component(id) => Some(*id),
             ShownColumn::Field(path) => Some(path.component()),
         }
+    }
+
+    /// Like `clone`, but returns an error if allocation fails.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if allocation fails.
+    pub fn try_clone(&self) -> Result<ShownColumn, AllocError> {
+        Ok(match self {
+            ShownColumn::Name => ShownColumn::Name,
+            ShownColumn::Component(id) => ShownColumn::Component(*id),
+            ShownColumn::Field(path) => ShownColumn::Field(path.try_clone()?),
+        })
     }
 
     pub(super) fn is_same(&self, other: &ShownColumn) -> bool {
@@ -247,8 +259,10 @@ impl BoundQuery {
     }
 
     /// Returns a list that keeps the best `count` rows, by the order of the query.
+    ///
+    /// If allocation fails, [`Ranking::finish`] returns the error.
     pub fn ranking(&self, count: usize) -> Ranking {
-        Ranking::new(self.sort.clone(), count)
+        Ranking::new(self.sort.as_ref(), count)
     }
 
     /// Calls a function with all entities that match, in the order of queries.

@@ -3,6 +3,7 @@
 use super::error::{TextQueryError, TextQueryProblem};
 use super::names::nearest;
 use super::syntax::{Literal, Operator};
+use crate::alloc::{try_format, try_text};
 use crate::reflect::place::{FieldColumn, Place};
 use crate::reflect::scalar_value::ScalarType;
 use crate::reflect::{Kind, Scalar, ScalarValue, Shape};
@@ -57,7 +58,10 @@ impl TextComparison {
     pub(super) fn new(operator: Operator, literal: &Literal, at: usize) -> Result<TextComparison, TextQueryError> {
         match literal {
             Literal::Text(text) | Literal::Word(text) => {
-                let text = if operator == Operator::Contains { text.to_ascii_lowercase() } else { text.clone() };
+                let mut text = try_text(text)?;
+                if operator == Operator::Contains {
+                    text.make_ascii_lowercase();
+                }
                 Ok(TextComparison { operator, text })
             }
             _ => Err(not_comparable(at, "a text", literal)),
@@ -80,12 +84,12 @@ fn contains_ignoring_case(text: &str, part: &str) -> bool {
 
 fn not_comparable(at: usize, expected: &'static str, literal: &Literal) -> TextQueryError {
     let found = match literal {
-        Literal::Number(number) => format!("the number {number}"),
-        Literal::Text(text) => format!("the text {text:?}"),
-        Literal::Word(word) => format!("`{word}`"),
-        Literal::Entity(entity) => format!("the entity {entity}"),
+        Literal::Number(number) => try_format(format_args!("the number {number}")),
+        Literal::Text(text) => try_format(format_args!("the text {text:?}")),
+        Literal::Word(word) => try_format(format_args!("`{word}`")),
+        Literal::Entity(entity) => try_format(format_args!("the entity {entity}")),
     };
-    TextQueryError::new(at, TextQueryProblem::NotComparable { expected, found })
+    TextQueryError::not_comparable(at, expected, found)
 }
 
 impl Comparison {
@@ -97,10 +101,7 @@ impl Comparison {
         operator_at: usize,
     ) -> Result<Comparison, TextQueryError> {
         let is_equality = matches!(operator, Operator::Equal | Operator::Unequal);
-        let only = |expected| {
-            let found = "another comparison".into();
-            TextQueryError::new(operator_at, TextQueryProblem::NotComparable { expected, found })
-        };
+        let only = |expected| TextQueryError::not_comparable(operator_at, expected, try_text("another comparison"));
         if operator == Operator::Contains && !matches!(shape.kind, Kind::Text(_)) {
             return Err(only("a text before `~`"));
         }
@@ -139,8 +140,8 @@ impl Comparison {
                     let same = |(other, _): &&(&str, i64)| other.eq_ignore_ascii_case(name);
                     let number = choice.number(name).or_else(|| choice.variants.iter().find(same).map(|(_, n)| *n));
                     let Some(number) = number else {
-                        let nearest = nearest(name, choice.variants.iter().map(|(name, _)| *name));
-                        let problem = TextQueryProblem::NoSuchVariant { name: name.clone(), nearest };
+                        let nearest = nearest(name, choice.variants.iter().map(|(name, _)| *name))?;
+                        let problem = TextQueryProblem::NoSuchVariant { name: try_text(name)?, nearest };
                         return Err(TextQueryError::new(at, problem));
                     };
                     Ok(between(operator, number.into(), number.into()))
@@ -283,8 +284,8 @@ fn integer(operator: Operator, number: &str, at: usize) -> Result<Comparison, Te
     match floor_and_ceiling(number) {
         Some((floor, ceiling)) => Ok(between(operator, floor, ceiling)),
         None => {
-            let found = format!("the number {number}");
-            Err(TextQueryError::new(at, TextQueryProblem::NotComparable { expected: "a smaller number", found }))
+            let found = try_format(format_args!("the number {number}"));
+            Err(TextQueryError::not_comparable(at, "a smaller number", found))
         }
     }
 }

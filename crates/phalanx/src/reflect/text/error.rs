@@ -111,6 +111,18 @@ impl TextQueryError {
         TextQueryError { position, problem }
     }
 
+    /// Returns the error of a comparison that is not possible.
+    pub(super) fn not_comparable(
+        position: usize,
+        expected: &'static str,
+        found: Result<String, AllocError>,
+    ) -> TextQueryError {
+        match found {
+            Ok(found) => TextQueryError::new(position, TextQueryProblem::NotComparable { expected, found }),
+            Err(error) => error.into(),
+        }
+    }
+
     pub(super) fn another_world() -> TextQueryError {
         TextQueryError::new(0, TextQueryProblem::AnotherWorld)
     }

@@ -1,6 +1,7 @@
 //! [`Filter`]: what a text query asks of a row, beyond its components.
 
 use super::comparison::{Comparison, TextComparison};
+use crate::alloc::try_vec;
 use crate::change_detection::{RunTicks, Tick};
 use crate::component::ComponentId;
 use crate::query::QueryBuilder;
@@ -10,7 +11,7 @@ use crate::relation::ChildOf;
 use crate::storage::table::Table;
 use crate::world::World;
 use core::ops::Range;
-use phalanx_store::Entity;
+use phalanx_store::{AllocError, Entity};
 
 /// A condition on a row.
 #[derive(Clone, Debug)]
@@ -42,26 +43,46 @@ impl Filter {
     /// Adds what the condition asks of the components of a row to a query. Returns `true` if that is all it asks.
     ///
     /// The query matches at least the rows for which the condition holds.
-    pub(super) fn narrow(&self, query: QueryBuilder) -> (QueryBuilder, bool) {
-        match self {
-            Filter::Present(id) => (query.with(*id), true),
-            Filter::Field(path, _) => (query.with(path.component()), false),
-            Filter::Changed(id) | Filter::Added(id) => (query.with(*id), false),
-            Filter::Not(inner) => match **inner {
-                Filter::Present(id) => (query.without(id), true),
-                _ => (query, false),
-            },
-            Filter::All(list) => list.iter().fold((query, true), |(query, is_all), filter| {
-                let (query, is_exact) = filter.narrow(query);
-                (query, is_all && is_exact)
-            }),
-            Filter::Any(list) => {
-                let each = list.iter().map(|filter| filter.narrow(QueryBuilder::default()));
-                let (alternatives, exact): (Vec<_>, Vec<bool>) = each.unzip();
-                (query.or(alternatives), exact.iter().all(|is_exact| *is_exact))
+    pub(super) fn narrow(&self, query: &mut QueryBuilder) -> Result<bool, AllocError> {
+        Ok(match self {
+            Filter::Present(id) => {
+                query.try_with(*id)?;
+                true
             }
-            Filter::Name(_) | Filter::Parent(_) | Filter::Below(_) | Filter::Is(_) => (query, false),
-        }
+            Filter::Field(path, _) => {
+                query.try_with(path.component())?;
+                false
+            }
+            Filter::Changed(id) | Filter::Added(id) => {
+                query.try_with(*id)?;
+                false
+            }
+            Filter::Not(inner) => match **inner {
+                Filter::Present(id) => {
+                    query.try_without(id)?;
+                    true
+                }
+                _ => false,
+            },
+            Filter::All(list) => {
+                let mut is_exact = true;
+                for filter in list {
+                    is_exact &= filter.narrow(query)?;
+                }
+                is_exact
+            }
+            Filter::Any(list) => {
+                let (mut alternatives, mut is_exact) = (try_vec(list.len())?, true);
+                for filter in list {
+                    let mut alternative = QueryBuilder::default();
+                    is_exact &= filter.narrow(&mut alternative)?;
+                    alternatives.push(alternative);
+                }
+                query.try_or(alternatives)?;
+                is_exact
+            }
+            Filter::Name(_) | Filter::Parent(_) | Filter::Below(_) | Filter::Is(_) => false,
+        })
     }
 
     /// Returns which of up to 64 rows of a table pass, of those whose bit is set.

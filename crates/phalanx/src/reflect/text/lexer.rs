@@ -1,10 +1,11 @@
 //! [`Lexer`]: the tokens of a text query.
 
 use super::error::{TextQueryError, TextQueryProblem};
-use phalanx_store::Entity;
+use crate::alloc::{try_format, try_reserve_text, try_text};
+use phalanx_store::{AllocError, Entity};
 
 /// A token, without its position.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Debug, PartialEq)]
 pub(super) enum Token {
     /// A name, or several with `::` between them.
     Word(String),
@@ -54,18 +55,22 @@ impl<'t> Lexer<'t> {
     }
 
     /// Returns what is at a position, to be shown in an error.
-    pub(super) fn found(&self, at: usize) -> String {
+    pub(super) fn found(&self, at: usize) -> Result<String, AllocError> {
         let rest = &self.text[at..];
         let len = match rest.find(|c: char| !continues_word(c)) {
             Some(0) => rest.chars().next().map_or(0, char::len_utf8),
             Some(len) => len,
             None => rest.len(),
         };
-        if len == 0 { String::new() } else { format!("`{}`", rest[..len].escape_debug()) }
+        if len == 0 { Ok(String::new()) } else { try_format(format_args!("`{}`", rest[..len].escape_debug())) }
     }
 
-    fn unexpected(&self, at: usize, expected: &'static str) -> TextQueryError {
-        TextQueryError::new(at, TextQueryProblem::Unexpected { expected, found: self.found(at) })
+    /// Returns the error that something else was expected at a position.
+    pub(super) fn unexpected(&self, at: usize, expected: &'static str) -> TextQueryError {
+        match self.found(at) {
+            Ok(found) => TextQueryError::new(at, TextQueryProblem::Unexpected { expected, found }),
+            Err(error) => error.into(),
+        }
     }
 
     /// Returns the next token and its position.
@@ -81,9 +86,9 @@ impl<'t> Lexer<'t> {
             // Infinity.
             '-' | '+' if signed.starts_with("inf") => {
                 self.at += 4;
-                Token::Number(rest[..4].into())
+                Token::Number(try_text(&rest[..4])?)
             }
-            _ if starts_word(first) => self.word(),
+            _ if starts_word(first) => self.word()?,
             _ => match SYMBOLS.iter().find(|symbol| rest.starts_with(**symbol)) {
                 Some(symbol) => {
                     self.at += symbol.len();
@@ -104,17 +109,17 @@ impl<'t> Lexer<'t> {
         }
         match self.take_while(continues_word) {
             "" => Err(self.unexpected(at, "the name of a field")),
-            name => Ok((at, name.into())),
+            name => Ok((at, try_text(name)?)),
         }
     }
 
-    fn word(&mut self) -> Token {
+    fn word(&mut self) -> Result<Token, AllocError> {
         let start = self.at;
         loop {
             self.take_while(continues_word);
             match self.rest().strip_prefix("::") {
                 Some(rest) if rest.starts_with(starts_word) => self.at += 2,
-                _ => return Token::Word(self.text[start..self.at].into()),
+                _ => return Ok(Token::Word(try_text(&self.text[start..self.at])?)),
             }
         }
     }
@@ -144,7 +149,9 @@ impl<'t> Lexer<'t> {
         if self.rest().starts_with(continues_word) {
             return Err(self.unexpected(start, "a number"));
         }
-        Ok(Token::Number(self.text[start..self.at].replace('_', "")))
+        let mut number = try_text(&self.text[start..self.at])?;
+        number.retain(|c| c != '_');
+        Ok(Token::Number(number))
     }
 
     /// Returns an entity, such as `42v7`, after its index was taken.
@@ -169,11 +176,13 @@ impl<'t> Lexer<'t> {
                 return Err(TextQueryError::new(start, TextQueryProblem::Unterminated { quote }));
             };
             self.at += c.len_utf8();
-            match c {
+            let c = match c {
                 _ if c == quote => return Ok(text),
-                '\\' if quote == '"' => text.push(self.escaped(at)?),
-                _ => text.push(c),
-            }
+                '\\' if quote == '"' => self.escaped(at)?,
+                c => c,
+            };
+            try_reserve_text(&mut text, c.len_utf8())?;
+            text.push(c);
         }
     }
 
@@ -186,9 +195,9 @@ impl<'t> Lexer<'t> {
             Some('t') => Ok('\t'),
             Some(c @ ('"' | '\\')) => Ok(c),
             _ => {
-                let found = self.text[at..self.at].escape_debug().to_string();
+                let found = try_format(format_args!("`{}`", self.text[at..self.at].escape_debug()))?;
                 let expected = "one of \\n, \\t, \\\" and \\\\";
-                Err(TextQueryError::new(at, TextQueryProblem::Unexpected { expected, found: format!("`{found}`") }))
+                Err(TextQueryError::new(at, TextQueryProblem::Unexpected { expected, found }))
             }
         }
     }

@@ -1,7 +1,9 @@
 //! Finds components and fields by the names that a query has for them.
 
 use super::error::{TextQueryError, TextQueryProblem};
+use crate::alloc::try_text;
 use crate::component::{ComponentId, Components};
+use phalanx_store::AllocError;
 
 /// Returns `true` if a name is an ending of a whole name: all of it, or what is after a `::` outside of brackets, or after a
 /// character that is not one of a name.
@@ -42,7 +44,7 @@ pub(super) fn find_component(
         for (whole, id) in known().filter(|(whole, _)| is_match(name, whole)) {
             match found {
                 Some((other, first)) if first != id => {
-                    let (name, candidates) = (name.into(), [other.into(), whole.into()]);
+                    let (name, candidates) = (try_text(name)?, [try_text(other)?, try_text(whole)?]);
                     return Err(TextQueryError::new(at, TextQueryProblem::Ambiguous { name, candidates }));
                 }
                 _ => found = found.or(Some((whole, id))),
@@ -52,25 +54,36 @@ pub(super) fn find_component(
             return Ok(id);
         }
     }
-    let nearest = nearest(name, known().map(|(whole, _)| last_part(whole)));
-    Err(TextQueryError::new(at, TextQueryProblem::NoSuchComponent { name: name.into(), nearest }))
+    let nearest = nearest(name, known().map(|(whole, _)| last_part(whole)))?;
+    Err(TextQueryError::new(at, TextQueryProblem::NoSuchComponent { name: try_text(name)?, nearest }))
 }
 
 /// Returns the name that differs least from another one, if one is similar.
-pub(super) fn nearest<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Option<String> {
-    // Long names would take long, and are not typed by hand.
-    const LONGEST: usize = 64;
+pub(super) fn nearest<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Result<Option<String>, AllocError> {
     let most = name.chars().count() / 3 + 1;
     let near = known.filter(|other| other.len() <= LONGEST && name.len() <= LONGEST);
-    let ranked = near.map(|other| (distance(&name.to_lowercase(), &other.to_lowercase()), other));
+    let ranked = near.map(|other| (distance(name, other), other));
     let best = ranked.min_by(|a, b| a.0.cmp(&b.0).then_with(|| a.1.cmp(b.1)));
-    best.filter(|(distance, _)| *distance <= most).map(|(_, other)| other.into())
+    best.filter(|(distance, _)| *distance <= most).map(|(_, other)| try_text(other)).transpose()
+}
+
+/// The longest name that is compared with others, in bytes. Long names would take long, and are not typed by hand.
+const LONGEST: usize = 64;
+
+/// Writes the characters of a text in lower case into a list, and returns their number.
+fn lower_case(text: &str, list: &mut [char; LONGEST]) -> usize {
+    let lower = text.chars().flat_map(char::to_lowercase);
+    list.iter_mut().zip(lower).map(|(place, c)| *place = c).count()
 }
 
 /// Returns how many characters must be inserted, removed, replaced or exchanged with the next to get from one text to another.
+/// Upper and lower case do not matter.
 fn distance(a: &str, b: &str) -> usize {
-    let [a, b]: [Vec<char>; 2] = [a, b].map(|text| text.chars().collect());
-    let (mut older, mut old, mut row) = (vec![0; b.len() + 1], vec![0; b.len() + 1], (0..=b.len()).collect::<Vec<_>>());
+    let mut lists = [['\0'; LONGEST]; 2];
+    let [in_a, in_b] = &mut lists;
+    let (a_len, b_len) = (lower_case(a, in_a), lower_case(b, in_b));
+    let (a, b) = (&in_a[..a_len], &in_b[..b_len]);
+    let (mut older, mut old, mut row) = ([0; LONGEST + 1], [0; LONGEST + 1], core::array::from_fn(|at| at));
     for (at, c) in a.iter().enumerate() {
         core::mem::swap(&mut older, &mut old);
         core::mem::swap(&mut old, &mut row);

@@ -4,6 +4,7 @@ use super::TEXT_QUERY_LEVELS;
 use super::error::{TextQueryError, TextQueryProblem};
 use super::lexer::{Lexer, Token};
 use super::syntax::{Literal, Operator, Path, Syntax, Target, Term};
+use crate::alloc::{try_box, try_push};
 
 type Result<T> = core::result::Result<T, TextQueryError>;
 
@@ -53,8 +54,7 @@ impl<'t> Parser<'t> {
     }
 
     fn unexpected(&self, expected: &'static str) -> TextQueryError {
-        let found = self.lexer.found(self.at);
-        TextQueryError::new(self.at, TextQueryProblem::Unexpected { expected, found })
+        self.lexer.unexpected(self.at, expected)
     }
 
     fn query(mut self) -> Result<Syntax> {
@@ -89,11 +89,13 @@ impl<'t> Parser<'t> {
 
     /// Parses a list of conditions, all of which must hold.
     fn terms(&mut self) -> Result<Vec<Term>> {
-        let mut terms = vec![self.term()?];
-        while self.accept(",")? {
-            terms.push(self.term()?);
+        let mut terms = Vec::new();
+        loop {
+            try_push(&mut terms, self.term()?)?;
+            if !self.accept(",")? {
+                return Ok(terms);
+            }
         }
-        Ok(terms)
     }
 
     /// Parses a condition, and counts the levels of nested ones.
@@ -117,12 +119,15 @@ impl<'t> Parser<'t> {
             return Ok(Term::Show(self.path("a component")?));
         }
         if self.accept("!")? {
-            return Ok(Term::Not(Box::new(self.term()?)));
+            return Ok(Term::Not(try_box(self.term()?)?));
         }
         if self.accept("(")? {
-            let mut any = vec![self.terms()?];
-            while self.accept("|")? {
-                any.push(self.terms()?);
+            let mut any = Vec::new();
+            loop {
+                try_push(&mut any, self.terms()?)?;
+                if !self.accept("|")? {
+                    break;
+                }
             }
             self.expect(")", "`,`, `|` or `)`")?;
             return Ok(Term::Any(any));
@@ -139,9 +144,7 @@ impl<'t> Parser<'t> {
                 self.take()?;
                 let of = self.path("a component")?;
                 if let Some((at, _)) = of.fields.first() {
-                    let (at, found) = (*at, self.lexer.found(*at));
-                    let expected = "a whole component";
-                    return Err(TextQueryError::new(at, TextQueryProblem::Unexpected { expected, found }));
+                    return Err(self.lexer.unexpected(*at, "a whole component"));
                 }
                 self.expect(")", "`)`")?;
                 return Ok(if path.name == "added" { Term::Added(of) } else { Term::Changed(of) });
@@ -166,29 +169,34 @@ impl<'t> Parser<'t> {
         };
         self.take()?;
         let at = self.at;
-        let literal = match self.token.clone() {
+        if matches!(self.token, Token::Symbol(_) | Token::End) {
+            return Err(self.unexpected("a value"));
+        }
+        let literal = match self.take()? {
             Token::Number(number) => Literal::Number(number),
             Token::Text(text) => Literal::Text(text),
             Token::Word(word) | Token::Quoted(word) => Literal::Word(word),
             Token::Entity(entity) => Literal::Entity(entity),
-            Token::Symbol(_) | Token::End => return Err(self.unexpected("a value")),
+            Token::Symbol(_) | Token::End => unreachable!("it was looked at before"),
         };
-        self.take()?;
         Ok(Term::Compare(path, operator, at, literal))
     }
 
     /// Parses the name of a component, and fields after it.
     fn path(&mut self, expected: &'static str) -> Result<Path> {
-        let (name, is_quoted) = match &self.token {
-            Token::Word(name) => (name.clone(), false),
-            Token::Quoted(name) => (name.clone(), true),
-            _ => return Err(self.unexpected(expected)),
+        let at = self.at;
+        if !matches!(self.token, Token::Word(_) | Token::Quoted(_)) {
+            return Err(self.unexpected(expected));
+        }
+        let (name, is_quoted) = match self.take()? {
+            Token::Word(name) => (name, false),
+            Token::Quoted(name) => (name, true),
+            _ => unreachable!("it was looked at before"),
         };
-        let mut path = Path { at: self.at, name, is_quoted, fields: Vec::new() };
-        self.take()?;
+        let mut path = Path { at, name, is_quoted, fields: Vec::new() };
         while self.is(".") {
             // The present token is the dot: the lexer stands after it.
-            path.fields.push(self.lexer.field()?);
+            try_push(&mut path.fields, self.lexer.field()?)?;
             self.take()?;
         }
         Ok(path)
@@ -196,13 +204,15 @@ impl<'t> Parser<'t> {
 
     /// Parses an entity, or a name or path of one.
     fn target(&mut self, may_be_none: bool) -> Result<Target> {
-        let target = match &self.token {
-            Token::Entity(entity) => Target::Entity(*entity),
+        let at = self.at;
+        if matches!(self.token, Token::Number(_) | Token::Symbol(_) | Token::End) {
+            return Err(self.unexpected("an entity or its name"));
+        }
+        Ok(match self.take()? {
+            Token::Entity(entity) => Target::Entity(entity),
             Token::Word(word) if may_be_none && word == "none" => Target::Nothing,
-            Token::Word(name) | Token::Quoted(name) | Token::Text(name) => Target::Path(self.at, name.clone()),
-            _ => return Err(self.unexpected("an entity or its name")),
-        };
-        self.take()?;
-        Ok(target)
+            Token::Word(name) | Token::Quoted(name) | Token::Text(name) => Target::Path(at, name),
+            Token::Number(_) | Token::Symbol(_) | Token::End => unreachable!("it was looked at before"),
+        })
     }
 }

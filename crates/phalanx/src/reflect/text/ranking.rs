@@ -1,21 +1,27 @@
 //! [`Ranking`]: the best rows of a sorted query.
 
 use super::error::TextQueryError;
-use crate::alloc::{try_reserve_text, try_vec};
+use crate::alloc::{try_text, try_vec};
 use crate::reflect::place::ComponentRow;
 use crate::reflect::{FieldPath, ScalarValue};
 use crate::world::World;
 use core::cmp::Ordering;
 use phalanx_store::{AllocError, Entity};
 use std::collections::BinaryHeap;
-use std::sync::Arc;
 
 /// What rows are sorted by.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub(super) struct SortKey {
     /// The field, or the name of the entity.
     pub(super) field: Option<FieldPath>,
     pub(super) descends: bool,
+}
+
+impl SortKey {
+    fn try_clone(&self) -> Result<SortKey, AllocError> {
+        let field = self.field.as_ref().map(FieldPath::try_clone).transpose()?;
+        Ok(SortKey { field, descends: self.descends })
+    }
 }
 
 /// The value of a row by which it is sorted.
@@ -95,7 +101,7 @@ impl Eq for Ranked {}
 /// ```
 #[derive(Debug)]
 pub struct Ranking {
-    key: Option<Arc<SortKey>>,
+    key: Option<SortKey>,
     count: usize,
     /// The worst of the best is at the top.
     best: BinaryHeap<Ranked>,
@@ -104,8 +110,12 @@ pub struct Ranking {
 }
 
 impl Ranking {
-    pub(super) fn new(key: Option<Arc<SortKey>>, count: usize) -> Ranking {
-        Ranking { key, count, best: BinaryHeap::new(), added: 0, failed: None }
+    pub(super) fn new(key: Option<&SortKey>, count: usize) -> Ranking {
+        let (key, failed) = match key.map(SortKey::try_clone).transpose() {
+            Ok(key) => (key, None),
+            Err(error) => (None, Some(error)),
+        };
+        Ranking { key, count, best: BinaryHeap::new(), added: 0, failed }
     }
 
     /// Adds an entity that matches. The entity that is worst is dropped if there are too many.
@@ -159,12 +169,7 @@ impl Ranking {
 
 /// Returns the value of an entity by which it is sorted.
 fn value_of(world: &World, entity: Entity, field: Option<&FieldPath>) -> Result<KeyValue, AllocError> {
-    let text = |text: &str| {
-        let mut copy = String::new();
-        try_reserve_text(&mut copy, text.len())?;
-        copy.push_str(text);
-        Ok(KeyValue::Text(copy))
-    };
+    let text = |text: &str| Ok(KeyValue::Text(try_text(text)?));
     let Some(path) = field else {
         return world.storage.name_at(entity.index()).map_or(Ok(KeyValue::Missing), |name| text(name));
     };

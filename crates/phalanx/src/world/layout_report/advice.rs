@@ -5,6 +5,8 @@
 //! clear.
 
 use super::{Advice, ComponentReport, Placement};
+use crate::alloc::try_format;
+use phalanx_store::AllocError;
 
 /// The prices of accesses in a layout.
 struct Prices {
@@ -48,9 +50,13 @@ fn costs(report: &ComponentReport, prices: &Prices) -> [f64; 4] {
     ]
 }
 
+fn advice(placement: Placement, reason: core::fmt::Arguments<'_>) -> Result<Advice, AllocError> {
+    Ok(Advice { placement, reason: try_format(reason)? })
+}
+
 /// Returns the advice for a component.
-pub(super) fn advise(report: &ComponentReport, counted: bool) -> Advice {
-    let stay = |reason: &str| Advice { placement: report.placement, reason: reason.to_string() };
+pub(super) fn advise(report: &ComponentReport, counted: bool) -> Result<Advice, AllocError> {
+    let stay = |reason: &str| advice(report.placement, format_args!("{reason}"));
     if !counted {
         return stay("accesses were not counted");
     }
@@ -71,42 +77,46 @@ pub(super) fn advise(report: &ComponentReport, counted: bool) -> Advice {
         return settled(report, of(now));
     }
     let savings: [f64; 4] = core::array::from_fn(|at| of(now)[at] - of(best)[at]);
-    let why = match greatest(savings) {
-        0 => match now.placement {
-            Placement::Table => {
-                format!("it was removed {} times from entities that stay, and each time a row moved", report.taken)
-            }
-            _ => format!("it was removed {} times from entities that stay, and nothing else moves there", report.taken),
-        },
-        1 => format!("{} values were visited alone, and there they are contiguous", report.visited - report.together),
-        2 => match best.placement {
-            Placement::Table => {
-                format!(
-                    "{} rows were visited together with other components, and there they have the same order",
-                    report.together
-                )
-            }
-            _ => format!(
-                "{} rows were visited together with other components, and there no index is read",
-                report.together
-            ),
-        },
-        _ => format!(
-            "it was looked up {} times by entity, and {:.0} % of the slots have it: no index is read there",
-            report.by_entity.unwrap_or(0),
-            100.0 * report.utilisation
+    let (taken, together, alone) = (report.taken, report.together, report.visited - report.together);
+    match (greatest(savings), now.placement, best.placement) {
+        (0, Placement::Table, to) => advice(
+            to,
+            format_args!("it was removed {taken} times from entities that stay, and each time a row moved"),
         ),
-    };
-    Advice { placement: best.placement, reason: why }
+        (0, _, to) => {
+            advice(
+                to,
+                format_args!("it was removed {taken} times from entities that stay, and nothing else moves there"),
+            )
+        }
+        (1, _, to) => advice(to, format_args!("{alone} values were visited alone, and there they are contiguous")),
+        (2, _, Placement::Table) => advice(
+            Placement::Table,
+            format_args!(
+                "{together} rows were visited together with other components, and there they have the same order"
+            ),
+        ),
+        (2, _, to) => advice(
+            to,
+            format_args!("{together} rows were visited together with other components, and there no index is read"),
+        ),
+        (_, _, to) => advice(
+            to,
+            format_args!(
+                "it was looked up {} times by entity, and {:.0} % of the slots have it: no index is read there",
+                report.by_entity.unwrap_or(0),
+                100.0 * report.utilisation
+            ),
+        ),
+    }
 }
 
 /// Returns the advice to keep the layout, with a reason by the greatest cost.
-fn settled(report: &ComponentReport, costs: [f64; 4]) -> Advice {
+fn settled(report: &ComponentReport, costs: [f64; 4]) -> Result<Advice, AllocError> {
     let looked_up = greatest(costs) == 3;
     if report.placement == Placement::Soa && looked_up {
-        let reason =
-            "it is looked up by entity more than it is iterated, and each look-up joins its fields".to_string();
-        return Advice { placement: Placement::Table, reason };
+        let reason = "it is looked up by entity more than it is iterated, and each look-up joins its fields";
+        return advice(Placement::Table, format_args!("{reason}"));
     }
     let reason = match (greatest(costs), report.placement) {
         (0, _) => "it is inserted and removed, and that is cheap there",
@@ -117,7 +127,7 @@ fn settled(report: &ComponentReport, costs: [f64; 4]) -> Advice {
         (1 | 2, _) => "it is iterated, and no other layout is much better",
         _ => "it is looked up by entity, and no other layout is much better",
     };
-    Advice { placement: report.placement, reason: reason.to_string() }
+    advice(report.placement, format_args!("{reason}"))
 }
 
 /// Returns the index of the greatest figure.
