@@ -360,7 +360,7 @@ impl State {
         };
         let name = world.components().info(id).name();
         // A value takes what belongs to it, and ignores the rest of the text. So the whole text is read first.
-        serde_json::from_str::<serde::de::IgnoredAny>(value).map_err(|error| Response::refusal(400, error))?;
+        serde_json::from_str::<serde::de::IgnoredAny>(value).map_err(|error| Response::error(400, error))?;
         let mut deserializer = serde_json::Deserializer::from_str(value);
         let insert = || registry.insert_value(world, entity, registered, &mut deserializer);
         // The code of the type runs before anything changes, and listeners run after it.

@@ -79,16 +79,13 @@ pub(super) fn advise(report: &ComponentReport, counted: bool) -> Result<Advice, 
     let savings: [f64; 4] = core::array::from_fn(|at| of(now)[at] - of(best)[at]);
     let (taken, together, alone) = (report.taken, report.together, report.visited - report.together);
     match (greatest(savings), now.placement, best.placement) {
-        (0, Placement::Table, to) => advice(
-            to,
-            format_args!("it was removed {taken} times from entities that stay, and each time a row moved"),
-        ),
-        (0, _, to) => {
-            advice(
-                to,
-                format_args!("it was removed {taken} times from entities that stay, and nothing else moves there"),
-            )
+        (0, Placement::Table, to) => {
+            advice(to, format_args!("it was removed {taken} times from entities that stay, and each time a row moved"))
         }
+        (0, _, to) => advice(
+            to,
+            format_args!("it was removed {taken} times from entities that stay, and nothing else moves there"),
+        ),
         (1, _, to) => advice(to, format_args!("{alone} values were visited alone, and there they are contiguous")),
         (2, _, Placement::Table) => advice(
             Placement::Table,
