@@ -44,7 +44,7 @@ pub(crate) struct App {
     pub(crate) is_helping: bool,
     /// Names of components and fields, for completion.
     pub(crate) names: Vec<String>,
-    /// What went wrong with the last look.
+    /// What went wrong with the last request.
     pub(crate) failure: Option<String>,
     /// What came of the last change, and whether that is an error.
     pub(crate) message: Option<(String, bool)>,
@@ -75,7 +75,7 @@ pub(crate) struct Choice {
 
 impl App {
     pub(crate) fn new(view: View, query: String, entity: Option<String>) -> App {
-        // A list has room for some rows before it is first drawn.
+        // Some rows are asked for before the list is first drawn.
         App { view, query, entity, rows: 16, compared: [1, 0], is_compare_due: true, is_due: true, ..App::default() }
     }
 

@@ -63,7 +63,7 @@ fn start() -> Result<(), String> {
     }
 }
 
-/// Prints a text. It is no error if the reader is gone.
+/// Prints a text. A reader that is gone is not an error.
 fn print(text: &str) -> Result<(), String> {
     match std::io::stdout().write_all(text.as_bytes()) {
         Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => Err(error.to_string()),

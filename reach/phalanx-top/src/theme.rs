@@ -2,7 +2,7 @@
 
 use ratatui_core::style::{Color, Modifier, Style};
 
-/// The styles of what is drawn. Nothing is told by a colour alone.
+/// The styles of what is drawn. No meaning is in a colour alone.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Theme {
     pub(crate) plain: Style,
