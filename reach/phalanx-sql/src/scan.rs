@@ -306,6 +306,12 @@ fn deal(spans: Vec<Span>, count: usize) -> Vec<Vec<Span>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use datafusion::arrow::array::UInt64Array;
+    use datafusion::arrow::datatypes::{DataType, Field, Schema};
+    use datafusion::logical_expr::{col, lit};
+    use datafusion::physical_plan::collect;
+    use datafusion::prelude::SessionContext;
+    use std::sync::Mutex;
 
     #[test]
     fn each_row_is_dealt_once_and_in_order() {
@@ -325,5 +331,92 @@ mod tests {
         }
         let even = deal(whole(&[BATCH * 100]), 4);
         assert!(even.iter().all(|spans| spans.len() == 25));
+    }
+
+    /// Numbers of which each column and row has its own, and a list of what was read.
+    #[derive(Debug)]
+    struct Numbers {
+        schema: SchemaRef,
+        lens: Vec<usize>,
+        read: Mutex<Vec<(usize, Vec<usize>, Range<usize>)>>,
+    }
+
+    impl Numbers {
+        fn new(lens: &[usize]) -> Arc<Numbers> {
+            let fields = [ENTITY, "a", "b", "c"].map(|name| Field::new(name, DataType::UInt64, false));
+            Arc::new(Numbers { schema: Arc::new(Schema::new(fields.to_vec())), lens: lens.to_vec(), read: Mutex::default() })
+        }
+    }
+
+    impl Pieces for Numbers {
+        fn schema(&self) -> &SchemaRef {
+            &self.schema
+        }
+
+        fn lens(&self) -> &[usize] {
+            &self.lens
+        }
+
+        fn read(&self, piece: usize, columns: &[usize], rows: Range<usize>) -> PlanResult<Vec<ArrayRef>> {
+            self.read.lock().unwrap().push((piece, columns.to_vec(), rows.clone()));
+            let number = |column: &usize, row: usize| match column {
+                0 => (piece * 1_000_000 + row) as u64,
+                column => (row % (10 * column)) as u64,
+            };
+            let array = |column| Arc::new(rows.clone().map(|row| number(column, row)).collect::<UInt64Array>()) as ArrayRef;
+            Ok(columns.iter().map(array).collect())
+        }
+
+        fn find(&self, entity: u64) -> PlanResult<Option<(usize, usize)>> {
+            let (piece, row) = ((entity / 1_000_000) as usize, (entity % 1_000_000) as usize);
+            Ok(self.lens.get(piece).filter(|len| row < **len).map(|_| (piece, row)))
+        }
+    }
+
+    fn run(
+        pieces: &Arc<Numbers>,
+        projection: &[usize],
+        filters: &[Expr],
+        fetch: Option<usize>,
+    ) -> (usize, Vec<(usize, Vec<usize>, Range<usize>)>) {
+        let state = SessionContext::new().state();
+        let shared: Arc<dyn Pieces> = Arc::clone(pieces) as _;
+        let plan = Scan::plan(&shared, &state, Some(&projection.to_vec()), filters, fetch).unwrap();
+        pieces.read.lock().unwrap().clear();
+        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        let batches = runtime.block_on(collect(plan, state.task_ctx())).unwrap();
+        let names: Vec<String> = projection.iter().map(|at| pieces.schema.field(*at).name().clone()).collect();
+        for batch in &batches {
+            assert!(batch.schema().fields().iter().map(|field| field.name()).eq(&names));
+        }
+        (batches.iter().map(RecordBatch::num_rows).sum(), pieces.read.lock().unwrap().clone())
+    }
+
+    #[test]
+    fn only_what_is_needed_is_read() {
+        let pieces = Numbers::new(&[100, 50]);
+        let (rows, read) = run(&pieces, &[2], &[], None);
+        assert_eq!((rows, read), (150, vec![(0, vec![2], 0..100), (1, vec![2], 0..50)]));
+        // Without columns there is still a number of rows.
+        assert_eq!(run(&pieces, &[], &[], None).0, 150);
+
+        // The columns of the filter first, and the others only if a row passes.
+        let (rows, read) = run(&pieces, &[3, 1], &[col("a").eq(lit(3u64))], None);
+        assert_eq!(rows, 15);
+        assert_eq!(read, [(0, vec![1], 0..100), (0, vec![3], 0..100), (1, vec![1], 0..50), (1, vec![3], 0..50)]);
+        let (rows, read) = run(&pieces, &[3, 1], &[col("a").gt(lit(99u64))], None);
+        assert_eq!((rows, read), (0, vec![(0, vec![1], 0..100), (1, vec![1], 0..50)]));
+
+        // One row for one entity, whatever else is asked.
+        let (rows, read) = run(&pieces, &[2], &[col("a").lt(lit(99u64)), lit(1_000_007u64).eq(col(ENTITY))], None);
+        assert_eq!(rows, 1);
+        assert!(read.iter().all(|(piece, _, rows)| (*piece, rows.clone()) == (1, 7..8)), "{read:?}");
+        let two = col(ENTITY).in_list(vec![lit(5u64), lit(77_000_000u64), lit(5u64), lit(1_000_000u64)], false);
+        assert_eq!(run(&pieces, &[0], &[two.clone()], None).0, 2);
+        assert_eq!(run(&pieces, &[0], &[two, col(ENTITY).eq(lit(5u64))], None).0, 1);
+
+        // No more pieces than a limit needs.
+        let (rows, read) = run(&pieces, &[1], &[], Some(10));
+        assert!(rows >= 10 && read.len() <= 2, "{rows} {read:?}");
     }
 }
