@@ -282,7 +282,11 @@ impl Source {
     }
 
     /// Makes the column of the arrays of its fields. Returns `None` if there is none for one of them.
-    fn assemble(&self, rows: usize, arrays: &mut impl Iterator<Item = Option<ArrayRef>>) -> Option<ArrayRef> {
+    pub(crate) fn assemble(
+        &self,
+        rows: usize,
+        arrays: &mut impl Iterator<Item = Option<ArrayRef>>,
+    ) -> Option<ArrayRef> {
         match self {
             Source::Field(_) => arrays.next()?,
             Source::Split(fields) => {

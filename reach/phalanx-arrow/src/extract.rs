@@ -244,10 +244,14 @@ fn join(table: &str, column: &str) -> String {
     }
 }
 
-fn renamed(field: &FieldRef, table: &str) -> FieldRef {
+/// Returns the name of a column of a component with that of its table before it.
+pub(crate) fn column_name(field: &Field, table: &str) -> String {
     let is_value = field.name() == VALUE && field.metadata().get(PATH_KEY).is_none_or(|path| path.is_empty());
-    let name = if is_value { table.to_owned() } else { join(table, field.name()) };
-    Arc::new(field.as_ref().clone().with_name(name).with_nullable(true))
+    if is_value { table.to_owned() } else { join(table, field.name()) }
+}
+
+fn renamed(field: &FieldRef, table: &str) -> FieldRef {
+    Arc::new(field.as_ref().clone().with_name(column_name(field, table)).with_nullable(true))
 }
 
 /// A column that rows are copied to.

@@ -430,3 +430,110 @@ pub(crate) fn data_type(shape: &'static Shape) -> Option<DataType> {
     let node = Node::new(inner(shape).1)?;
     Some(node.finish(0, None).data_type().clone())
 }
+
+/// The alignment of copied rows.
+const RAW_ALIGN: usize = 64;
+
+/// Rows that were copied as they lie in memory, to be gathered later and on another thread.
+#[derive(Default)]
+pub(crate) struct RawRows {
+    /// What is between fields need not be initialised, so this is never read as bytes.
+    memory: MutableBuffer,
+    shape: Option<&'static Shape>,
+    stride: usize,
+    len: usize,
+}
+
+impl RawRows {
+    /// Returns `true` if values of a shape can be copied so: they are numbers, enums and entities, without pointers.
+    pub(crate) fn takes(shape: &'static Shape) -> bool {
+        fn is_flat(shape: &'static Shape) -> bool {
+            match shape.kind {
+                Kind::Scalar(_) | Kind::Choice(_) => true,
+                Kind::Struct(fields) => fields.iter().all(|field| is_flat(field.shape)),
+                Kind::Array(element, _) => is_flat(element),
+                _ => false,
+            }
+        }
+        shape.align <= RAW_ALIGN && is_flat(shape)
+    }
+
+    /// Removes all rows, and keeps the memory.
+    pub(crate) fn clear(&mut self) {
+        (self.shape, self.len) = (None, 0);
+    }
+
+    /// Returns the number of bytes that there is memory for.
+    pub(crate) fn capacity(&self) -> usize {
+        self.memory.capacity()
+    }
+
+    /// Makes sure that there is memory for so many bytes in all.
+    pub(crate) fn reserve(&mut self, bytes: usize) {
+        if bytes > self.memory.capacity() {
+            self.grow(bytes);
+        }
+    }
+
+    /// Returns the number of bytes that the rows take.
+    fn bytes(&self) -> usize {
+        self.len * self.stride
+    }
+
+    /// Adds all rows of a column.
+    ///
+    /// # Panics
+    ///
+    /// Panics if the rows before have another shape, or the shape is not one that this [takes](RawRows::takes).
+    pub(crate) fn push(&mut self, column: &FieldColumn<'_>) {
+        let (len, size, stride) = (column.len(), column.shape().size, column.stride());
+        match self.shape {
+            None => {
+                assert!(RawRows::takes(column.shape()), "values that cannot be copied");
+                (self.shape, self.stride) = (Some(column.shape()), stride);
+            }
+            Some(shape) => {
+                assert!(std::ptr::eq(shape, column.shape()) && self.stride == stride, "values of another shape");
+            }
+        }
+        if len == 0 || stride == 0 {
+            self.len += len;
+            return;
+        }
+        let needed = (self.len + len) * stride;
+        if needed > self.memory.capacity() {
+            self.grow(needed);
+        }
+        // SAFETY: the rows are borrowed, and end with the last value. There is memory for as many, elsewhere. Copying does not
+        // read what is not initialised.
+        unsafe {
+            let to = self.memory.as_mut_ptr().add(self.len * stride);
+            std::ptr::copy_nonoverlapping(column.ptr().as_ptr(), to, (len - 1) * stride + size);
+        }
+        self.len += len;
+    }
+
+    fn grow(&mut self, needed: usize) {
+        let mut memory = MutableBuffer::with_capacity(needed.max(self.memory.capacity() * 2));
+        // SAFETY: both have memory for the rows that there are, and are not the same. The rest is not read.
+        unsafe { std::ptr::copy_nonoverlapping(self.memory.as_ptr(), memory.as_mut_ptr(), self.bytes()) };
+        self.memory = memory;
+        assert_eq!(self.memory.as_ptr().align_offset(RAW_ALIGN), 0, "memory is aligned for all values");
+    }
+
+    /// Returns the rows as an array. Returns `None` if there are none, so that their type is not known.
+    pub(crate) fn gather(&self) -> Option<ArrayRef> {
+        let mut gather = Gather::new(self.shape?)?;
+        gather.reserve(self.len);
+        // SAFETY: there is a copy of a value of the shape in each row. It has neither pointers nor a destructor, and memory as well
+        // as the distance of rows are aligned for it.
+        unsafe { gather.push_rows(Rows { first: self.memory.as_ptr(), stride: self.stride, len: self.len }) };
+        gather.finish()
+    }
+}
+
+/// Returns the bytes of an entity in memory.
+pub(crate) fn entity_bytes(entity: Entity) -> [u8; size_of::<Entity>()] {
+    // SAFETY: an entity is plain data: it has no padding.
+    unsafe { std::mem::transmute(entity) }
+}
