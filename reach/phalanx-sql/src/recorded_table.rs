@@ -1,16 +1,16 @@
 //! [`RecordedTable`]: one component of many recordings, as a table.
 
 use crate::SqlError;
-use datafusion::arrow::array::{BooleanArray, RecordBatch, RecordBatchOptions};
+use datafusion::arrow::array::{Array, BooleanArray, RecordBatch, RecordBatchOptions};
 use datafusion::arrow::compute::prep_null_mask_filter;
 use datafusion::arrow::datatypes::{DataType, Field, FieldRef, Schema, SchemaRef};
 use datafusion::catalog::{Session as PlanSession, TableProvider};
 use datafusion::common::stats::Precision;
 use datafusion::common::{ColumnStatistics, DFSchema, ScalarValue, Statistics};
 use datafusion::datasource::TableType;
-use datafusion::datasource::file_format::parquet::CachedParquetFileReaderFactory;
 use datafusion::datasource::listing::PartitionedFile;
 use datafusion::datasource::listing::helpers::expr_applicable_for_cols;
+use datafusion::datasource::physical_plan::parquet::CachedParquetFileReaderFactory;
 use datafusion::datasource::physical_plan::parquet::metadata::DFParquetMetadata;
 use datafusion::datasource::physical_plan::{FileGroup, FileScanConfigBuilder, ParquetSource};
 use datafusion::datasource::source::DataSourceExec;
@@ -36,6 +36,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 #[derive(Clone, Debug)]
 pub(crate) struct RecordedFile {
     pub(crate) path: PathBuf,
+    /// The bytes and the rows that the file should have.
+    pub(crate) bytes: u64,
+    pub(crate) rows: u64,
     pub(crate) constants: Vec<ScalarValue>,
 }
 
@@ -77,7 +80,7 @@ impl RecordedTable {
         }
         let schema = Arc::new(common_schema(read.iter().map(|(file, footer)| (file.path.as_path(), &footer.schema)))?);
         let mut files = Vec::with_capacity(read.len());
-        for (RecordedFile { path, constants }, footer) in read {
+        for (RecordedFile { path, constants, .. }, footer) in read {
             let location = object_store::path::Path::from_absolute_path(&path).map_err(|e| SqlError::broken(&path, e))?;
             let statistics = statistics(&footer.metadata, &schema, &constants).map_err(|e| SqlError::broken(&path, e))?;
             files.push(TableFile { path, location, size: footer.size, constants, statistics });
@@ -237,7 +240,7 @@ fn footers(files: Vec<RecordedFile>) -> Vec<(RecordedFile, Result<Footer, SqlErr
             loop {
                 let at = next.fetch_add(1, Ordering::Relaxed);
                 let Some(file) = files.get(at) else { return done };
-                done.push((at, footer(&file.path)));
+                done.push((at, footer(file)));
             }
         };
         let others: Vec<_> = (1..threads).map(|_| scope.spawn(work)).collect();
@@ -250,22 +253,26 @@ fn footers(files: Vec<RecordedFile>) -> Vec<(RecordedFile, Result<Footer, SqlErr
     files.into_iter().zip(read).map(|(file, footer)| (file, footer.expect("each index is taken once"))).collect()
 }
 
-/// Reads a footer. A file that is not a file, such as a pipe, could block for ever.
-fn footer(path: &Path) -> Result<Footer, SqlError> {
+/// Reads a footer, and compares it with what the recording says about the file.
+fn footer(file: &RecordedFile) -> Result<Footer, SqlError> {
+    let path = file.path.as_path();
     let kind = std::fs::metadata(path).map_err(|error| SqlError::io(path, error))?;
+    // Something else, such as a pipe, could block for ever.
     if !kind.is_file() {
         return Err(SqlError::broken(path, "not a file"));
     }
-    let file = File::open(path).map_err(|error| SqlError::io(path, error))?;
-    let size = file.metadata().map_err(|error| SqlError::io(path, error))?.len();
-    let metadata = ParquetMetaDataReader::new().parse_and_finish(&file).map_err(|error| SqlError::broken(path, error))?;
+    let size = kind.len();
+    if size != file.bytes {
+        return Err(SqlError::broken(path, format!("it has {size} bytes, and should have {}", file.bytes)));
+    }
+    let source = File::open(path).map_err(|error| SqlError::io(path, error))?;
+    let metadata = ParquetMetaDataReader::new().parse_and_finish(&source).map_err(|error| SqlError::broken(path, error))?;
     let of_file = metadata.file_metadata();
     let schema = parquet_to_arrow_schema(of_file.schema_descr(), of_file.key_value_metadata())
         .map_err(|error| SqlError::broken(path, error))?;
-    // The rows are added up by others, so the sum must be a count.
-    let rows = metadata.row_groups().iter().try_fold(0i64, |sum, group| sum.checked_add(group.num_rows()));
-    if rows.is_none() || metadata.row_groups().iter().any(|group| group.num_rows() < 0) {
-        return Err(SqlError::broken(path, "the number of rows is not a number of rows"));
+    let rows = metadata.row_groups().iter().map(|group| i128::from(group.num_rows())).sum::<i128>();
+    if rows != i128::from(file.rows) || metadata.row_groups().iter().any(|group| group.num_rows() < 0) {
+        return Err(SqlError::broken(path, format!("it has {rows} rows, and should have {}", file.rows)));
     }
     Ok(Footer { size, schema, metadata })
 }

@@ -7,40 +7,41 @@ use datafusion::arrow::array::RecordBatch;
 use datafusion::arrow::datatypes::{DataType, Field, FieldRef, Schema};
 use datafusion::common::ScalarValue;
 use datafusion::datasource::MemTable;
+use phalanx_arrow::{RecordError, RunFile};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
-use std::io::Read;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
-
-/// The largest `run.json` that is read.
-const LARGEST_RUN: u64 = 64 << 20;
 
 /// A recording.
 struct Run {
     folder: PathBuf,
     /// What follows `run=` in the name of the folder, or else all of it.
     name: String,
-    seed: Option<u64>,
-    is_finished: bool,
-    frames: Option<u64>,
-    parameters: BTreeMap<String, Value>,
+    file: RunFile,
 }
 
 /// Adds a table for each component of the recordings, `entities` and `runs`.
 pub(crate) fn add_tables(path: &Path, broken: Broken, tables: &Tables, notes: &Notes) -> Result<(), SqlError> {
     let path = std::path::absolute(path).map_err(|error| SqlError::io(path, error))?;
     let runs = find_runs(&path, broken, notes)?;
-    for run in runs.iter().filter(|run| !run.is_finished) {
+    for run in runs.iter().filter(|run| !run.file.finished) {
         notes.add(format!("{} is not finished", run.folder.display()));
     }
     let constants = Constants::of(&runs);
     let mut files: BTreeMap<String, Vec<RecordedFile>> = BTreeMap::new();
     for (at, run) in runs.iter().enumerate() {
-        for (table, parts) in parts_of(&run.folder)? {
-            let recorded = parts.into_iter().map(|path| RecordedFile { path, constants: constants.row(at) });
-            files.entry(table).or_default().extend(recorded);
+        let mut listed = BTreeSet::new();
+        for part in &run.file.parts {
+            let wrong = |what| SqlError::broken(&run.folder.join("run.json"), format!("{what}: `{}`", part.file));
+            let table = table_of(&part.file).ok_or_else(|| wrong("not the path of a part"))?;
+            if !listed.insert(&part.file) {
+                return Err(wrong("a part is listed twice"));
+            }
+            let path = run.folder.join(&part.file);
+            let recorded = RecordedFile { path, bytes: part.bytes, rows: part.rows, constants: constants.row(at) };
+            files.entry(table).or_default().push(recorded);
         }
     }
     for (table, files) in files {
@@ -97,50 +98,27 @@ fn folder_name(path: &Path) -> String {
 
 /// Reads `run.json`.
 fn read_run(folder: &Path) -> Result<Run, SqlError> {
-    let path = folder.join("run.json");
-    let mut text = Vec::new();
-    let file = fs::File::open(&path).map_err(|error| SqlError::io(&path, error))?;
-    file.take(LARGEST_RUN + 1).read_to_end(&mut text).map_err(|error| SqlError::io(&path, error))?;
-    if text.len() as u64 > LARGEST_RUN {
-        return Err(SqlError::broken(&path, format!("more than {LARGEST_RUN} bytes")));
-    }
-    let json: Value = serde_json::from_slice(&text).map_err(|error| SqlError::broken(&path, error))?;
-    let Value::Object(json) = json else { return Err(SqlError::broken(&path, "an object is expected")) };
-    let parameters = match json.get("parameters") {
-        None | Some(Value::Null) => BTreeMap::new(),
-        Some(Value::Object(parameters)) => parameters.iter().map(|(name, value)| (name.clone(), value.clone())).collect(),
-        Some(_) => return Err(SqlError::broken(&path, "`parameters` is not an object")),
-    };
+    let file = RunFile::read(folder).map_err(|error| match error {
+        RecordError::Damaged { path, problem } => SqlError::broken(&path, problem),
+        RecordError::File { path, error, .. } => SqlError::io(&path, std::io::Error::new(error.kind(), error)),
+        other => SqlError::broken(folder, other),
+    })?;
     let name = folder_name(folder);
-    Ok(Run {
-        folder: folder.to_owned(),
-        name: name.strip_prefix("run=").unwrap_or(&name).to_owned(),
-        seed: json.get("seed").and_then(Value::as_u64),
-        is_finished: json.get("finished").and_then(Value::as_bool).unwrap_or(false),
-        frames: json.get("frames").and_then(Value::as_u64),
-        parameters,
-    })
+    Ok(Run { folder: folder.to_owned(), name: name.strip_prefix("run=").unwrap_or(&name).to_owned(), file })
 }
 
-/// Returns the Parquet files of each table of a recording. Files that are being written have other names.
-fn parts_of(run: &Path) -> Result<Vec<(String, Vec<PathBuf>)>, SqlError> {
-    let mut tables = Vec::new();
-    for folder in folders(run)? {
-        let name = folder_name(&folder);
-        let table = match name.strip_prefix("component=") {
-            Some(table) if !table.is_empty() => table,
-            _ if name == "entity" => "entities",
-            _ => continue,
-        };
-        let is_part = |path: &PathBuf| {
-            let name = folder_name(path);
-            name.starts_with("part-") && name.ends_with(".parquet")
-        };
-        let mut parts: Vec<PathBuf> = entries(&folder)?.into_iter().filter(is_part).collect();
-        parts.sort();
-        tables.push((table.to_owned(), parts));
+/// Returns the table of a Parquet file, by its path in the recording. Other paths could lead out of it.
+fn table_of(path: &str) -> Option<String> {
+    let mut components = Path::new(path).components();
+    let (Some(Component::Normal(folder)), Some(Component::Normal(_)), None) =
+        (components.next(), components.next(), components.next())
+    else {
+        return None;
+    };
+    match folder.to_str()? {
+        "entity" => Some("entities".to_owned()),
+        folder => folder.strip_prefix("component=").filter(|table| !table.is_empty()).map(str::to_owned),
     }
-    Ok(tables)
 }
 
 /// What all rows of a run have in common: its name and its parameters.
@@ -160,10 +138,10 @@ impl Constants {
             _ => ScalarValue::Utf8(Some(run.name.clone())),
         };
         let mut rows: Vec<Vec<ScalarValue>> = runs.iter().map(|run| vec![name(run)]).collect();
-        let parameters: BTreeSet<&String> = runs.iter().flat_map(|run| run.parameters.keys()).collect();
+        let parameters: BTreeSet<&String> = runs.iter().flat_map(|run| run.file.parameters.keys()).collect();
         for parameter in parameters {
             let values: Vec<&Value> =
-                runs.iter().map(|run| run.parameters.get(parameter).unwrap_or(&Value::Null)).collect();
+                runs.iter().map(|run| run.file.parameters.get(parameter).unwrap_or(&Value::Null)).collect();
             let kind = kind_of(&values);
             for (row, value) in rows.iter_mut().zip(values) {
                 row.push(scalar(value, &kind));
@@ -186,9 +164,9 @@ impl Constants {
         let column = |at: usize| ScalarValue::iter_to_array(self.rows.iter().map(|row| row[at].clone()));
         let mut fields = self.fields.clone();
         let mut columns = (0..fields.len()).map(column).collect::<Result<Vec<_>, _>>()?;
-        let seeds = runs.iter().map(|run| ScalarValue::UInt64(run.seed));
-        let finished = runs.iter().map(|run| ScalarValue::Boolean(Some(run.is_finished)));
-        let frames = runs.iter().map(|run| ScalarValue::UInt64(run.frames));
+        let seeds = runs.iter().map(|run| ScalarValue::UInt64(run.file.seed));
+        let finished = runs.iter().map(|run| ScalarValue::Boolean(Some(run.file.finished)));
+        let frames = runs.iter().map(|run| ScalarValue::UInt64(Some(run.file.frames)));
         for (at, (name, kind, values)) in [
             ("seed", DataType::UInt64, ScalarValue::iter_to_array(seeds)?),
             ("finished", DataType::Boolean, ScalarValue::iter_to_array(finished)?),

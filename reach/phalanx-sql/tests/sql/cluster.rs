@@ -1,7 +1,7 @@
 //! Queries on clusters: in this process, and of real processes on loopback addresses.
 
 use crate::program::program;
-use crate::runs::{Folder, write_run, write_runs};
+use crate::runs::{Folder, PARTS, write_run, write_runs};
 use phalanx::World;
 use phalanx_arrow::FrozenWorld;
 use phalanx_sql::cluster::{Cluster, Exposed, SchedulerOptions, serve_scheduler};
@@ -57,7 +57,7 @@ async fn a_cluster_in_this_process_gives_the_same_rows() {
 #[tokio::test(flavor = "multi_thread")]
 async fn damaged_files_are_named_from_a_cluster() {
     let folder = write_runs(2, 6, 400);
-    let path = folder.path().join("run=1/component=position/part-0000000003.parquet");
+    let path = folder.path().join("run=1").join(PARTS[1]);
     let mut bytes = std::fs::read(&path).unwrap();
     let end = bytes.len() / 3;
     bytes[4..end].fill(0xff);

@@ -1,6 +1,6 @@
 //! Damaged recordings: an answer, or an error that names the file. Never a panic.
 
-use crate::runs::{Folder, write_run};
+use crate::runs::{Folder, PARTS, describe_run, write_json, write_run};
 use phalanx_sql::{Broken, Session, SqlError};
 use phalanx_testkit::Rng;
 use std::fs;
@@ -12,7 +12,7 @@ const SQL: &str = "select run, count(*), sum(x), max(y), min(entity) from positi
 fn damaged_files_are_named() {
     let folder = Folder::new();
     let run = write_run(folder.path(), 0, 40, 50);
-    let path = run.join("component=position/part-0000000000.parquet");
+    let path = run.join(PARTS[0]);
     let whole = fs::read(&path).unwrap();
     let mut rng = Rng::new(22);
     let (mut answers, mut errors) = (0, 0);
@@ -43,6 +43,8 @@ fn damaged_files_are_named() {
             }
         }
         fs::write(&path, &bytes).unwrap();
+        // The number of bytes is as it should be, so that the reader sees them.
+        describe_run(&run, 0, 40, 50);
         let result = catch_unwind(AssertUnwindSafe(|| Session::recordings(folder.path()).unwrap().blocking_query(SQL)));
         match result {
             Ok(Ok(rows)) => {
@@ -65,7 +67,8 @@ fn damaged_files_are_named() {
 fn what_is_not_a_file_is_named() {
     let folder = Folder::new();
     let run = write_run(folder.path(), 0, 4, 3);
-    let path = run.join("component=position/part-0000000009.parquet");
+    let path = run.join(PARTS[1]);
+    fs::remove_file(&path).unwrap();
     fs::create_dir(&path).unwrap();
     let error = Session::recordings(folder.path()).unwrap().blocking_query("select * from position").unwrap_err();
     assert!(matches!(error, SqlError::Broken { path: named, .. } if named == path));
@@ -96,7 +99,8 @@ fn damaged_descriptions_are_named() {
         assert!(matches!(Session::open(folder.path(), Broken::Skip), Err(SqlError::NoRecordings(_))));
     }
     // Odd values are not damage.
-    fs::write(&path, r#"{"seed": -1, "frames": "x", "finished": 3, "parameters": {"": null, "a b": [1], "Run": 1, "run": 2}}"#).unwrap();
+    let parameters = r#"{"": null, "a b": [1], "Run": 1, "run": 2}"#;
+    write_json(path.parent().unwrap(), 0, 4, parameters, false, &[(PARTS[0], 6), (PARTS[1], 6)]);
     let session = Session::recordings(folder.path()).unwrap();
     let rows = session.blocking_query(r#"select run, run_, "Run", "a b", "" from position"#).unwrap();
     assert_eq!(rows.len(), 12);

@@ -1,6 +1,6 @@
 //! The program, as a user runs it.
 
-use crate::runs::{Folder, write_run, write_runs};
+use crate::runs::{Folder, PARTS, write_run, write_runs};
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::process::{Command, Output, Stdio};
@@ -104,7 +104,7 @@ fn mistakes_have_exit_codes_and_reasons() {
 #[test]
 fn broken_files_are_an_error_or_a_note() {
     let folder = Folder::new();
-    let broken = write_run(folder.path(), 0, 4, 3).join("component=position/part-0000000000.parquet");
+    let broken = write_run(folder.path(), 0, 4, 3).join(PARTS[0]);
     write_run(folder.path(), 1, 4, 3);
     let bytes = fs::read(&broken).unwrap();
     fs::write(&broken, &bytes[..bytes.len() / 2]).unwrap();

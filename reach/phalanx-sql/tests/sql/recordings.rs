@@ -1,6 +1,6 @@
 //! Sessions over recordings.
 
-use crate::runs::{Folder, write_part, write_run, write_runs, x_of};
+use crate::runs::{Folder, PARTS, describe_run, write_json, write_part, write_run, write_runs, x_of};
 use phalanx_sql::datafusion::arrow::array::{AsArray, RecordBatch};
 use phalanx_sql::datafusion::arrow::datatypes::{Float64Type, Int64Type, UInt64Type};
 use phalanx_sql::{Broken, Rows, Session, SqlError};
@@ -68,9 +68,9 @@ fn values_that_are_not_numbers_are_not_lost_in_footers() {
     use phalanx_sql::datafusion::arrow::array::{ArrayRef, Float64Array, UInt32Array, UInt64Array};
     let folder = Folder::new();
     let run = folder.path().join("run=0");
-    let path = run.join("component=heat/part-0000000000.parquet");
+    let part = "component=heat/part-0000000000.parquet";
+    let path = run.join(part);
     fs::create_dir_all(path.parent().unwrap()).unwrap();
-    fs::write(run.join("run.json"), r#"{"finished": true}"#).unwrap();
     let batch = RecordBatch::try_from_iter([
         ("frame", std::sync::Arc::new(UInt32Array::from(vec![0, 0])) as ArrayRef),
         ("entity", std::sync::Arc::new(UInt64Array::from(vec![0, 1])) as ArrayRef),
@@ -81,6 +81,7 @@ fn values_that_are_not_numbers_are_not_lost_in_footers() {
     let mut writer = phalanx_sql::datafusion::parquet::arrow::ArrowWriter::try_new(file, batch.schema(), None).unwrap();
     writer.write(&batch).unwrap();
     writer.close().unwrap();
+    write_json(&run, 0, 1, "{}", true, &[(part, 2)]);
     let rows = Session::recordings(folder.path()).unwrap().blocking_query("select max(value) from heat").unwrap();
     assert!(only(&rows).column(0).as_primitive::<Float64Type>().value(0).is_nan());
 }
@@ -91,12 +92,13 @@ fn runs_may_differ() {
     // A run with another name, fewer parameters, and a component that the others do not have.
     let odd = folder.path().join("run=odd one");
     fs::create_dir_all(&odd).unwrap();
-    fs::write(odd.join("run.json"), r#"{"parameters": {"speed": "fast"}, "finished": false}"#).unwrap();
-    write_part(&odd.join("component=extra/part-0000000000.parquet"), 9, 0..2, 2);
-    write_part(&odd.join("component=position/part-0000000000.parquet"), 9, 0..2, 2);
-    // Neither a run nor a part that is being written is read.
+    let extra = "component=extra/part-0000000000.parquet";
+    write_part(&odd.join(extra), 9, 0..2, 2);
+    write_part(&odd.join(PARTS[0]), 9, 0..2, 2);
+    write_json(&odd, 9, 2, r#"{"speed": "fast"}"#, false, &[(extra, 4), (PARTS[0], 4)]);
+    // Folders that are not runs and parts that are not finished are not read.
     fs::create_dir_all(folder.path().join("notes")).unwrap();
-    fs::write(odd.join("component=position/part-0000000002.parquet.tmp"), b"PAR1").unwrap();
+    fs::write(odd.join(PARTS[1]), b"PAR1").unwrap();
     fs::create_dir_all(folder.path().join("run=77")).unwrap();
 
     let session = Session::recordings(folder.path()).unwrap();
@@ -126,12 +128,13 @@ fn what_is_not_a_recording_is_named() {
 fn columns_of_other_types_are_named() {
     use phalanx_sql::datafusion::arrow::array::{ArrayRef, StringArray};
     let folder = write_runs(2, 4, 3);
-    let path = folder.path().join("run=1/component=position/part-0000000009.parquet");
+    let path = folder.path().join("run=1").join(PARTS[1]);
     let batch = RecordBatch::try_from_iter([("x", std::sync::Arc::new(StringArray::from(vec!["a"])) as ArrayRef)]).unwrap();
     let file = fs::File::create(&path).unwrap();
     let mut writer = phalanx_sql::datafusion::parquet::arrow::ArrowWriter::try_new(file, batch.schema(), None).unwrap();
     writer.write(&batch).unwrap();
     writer.close().unwrap();
+    write_json(&folder.path().join("run=1"), 1, 4, "{}", true, &[(PARTS[0], 6), (PARTS[1], 1)]);
     let error = Session::recordings(folder.path()).unwrap().blocking_query("select * from position").unwrap_err();
     assert!(matches!(&error, SqlError::Broken { path: named, reason } if *named == path && reason.contains("`x`")), "{error}");
 }
@@ -139,12 +142,41 @@ fn columns_of_other_types_are_named() {
 #[test]
 fn broken_files_are_skipped_on_request() {
     let folder = write_runs(3, 4, 3);
-    let broken = write_run(folder.path(), 3, 4, 3).join("component=position/part-0000000000.parquet");
-    fs::write(&broken, b"PAR1 but not really").unwrap();
+    let run = write_run(folder.path(), 3, 4, 3);
+    fs::write(run.join(PARTS[0]), b"PAR1 but not really").unwrap();
+    describe_run(&run, 3, 4, 3);
     fs::write(folder.path().join("run=2/run.json"), "{").unwrap();
     assert!(matches!(Session::recordings(folder.path()), Err(SqlError::Broken { path, .. }) if path.ends_with("run=2/run.json")));
     let session = Session::open(folder.path(), Broken::Skip).unwrap();
     assert_eq!(count(&session, "select count(*) from position"), 2 * 12 + 6);
     let notes = session.notes().join("\n");
     assert!(notes.contains("run=2/run.json") && notes.contains("run=3/component=position/part-0000000000.parquet"), "{notes}");
+}
+
+#[test]
+fn what_run_json_says_is_checked() {
+    let folder = Folder::new();
+    let run = write_run(folder.path(), 0, 4, 3);
+    let ask = || Session::recordings(folder.path()).and_then(|session| session.blocking_query("select * from position"));
+    assert_eq!(ask().unwrap().len(), 12);
+    // Another number of rows, or of bytes.
+    write_json(&run, 0, 4, "{}", true, &[(PARTS[0], 7)]);
+    assert!(matches!(ask(), Err(SqlError::Broken { path, reason }) if path == run.join(PARTS[0]) && reason.contains("6 rows")));
+    describe_run(&run, 0, 4, 3);
+    let mut bytes = fs::read(run.join(PARTS[0])).unwrap();
+    bytes.push(0);
+    fs::write(run.join(PARTS[0]), bytes).unwrap();
+    assert!(matches!(ask(), Err(SqlError::Broken { path, .. }) if path == run.join(PARTS[0])));
+    fs::remove_file(run.join(PARTS[0])).unwrap();
+    assert!(matches!(ask(), Err(SqlError::Io { path, .. }) if path == run.join(PARTS[0])));
+    // Paths that lead out of the recording, or a part twice.
+    fs::write(folder.path().join("outside.parquet"), b"PAR1").unwrap();
+    for file in ["../outside.parquet", "component=a/../../../outside.parquet", "outside", "run.json"] {
+        fs::create_dir_all(run.join("component=a")).unwrap();
+        fs::write(run.join("outside"), b"PAR1").unwrap();
+        write_json(&run, 0, 4, "{}", true, &[(file, 1)]);
+        assert!(matches!(ask(), Err(SqlError::Broken { path, .. }) if path == run.join("run.json")), "{file}");
+    }
+    write_json(&run, 0, 4, "{}", true, &[(PARTS[1], 6), (PARTS[1], 6)]);
+    assert!(matches!(ask(), Err(SqlError::Broken { path, .. }) if path == run.join("run.json")));
 }

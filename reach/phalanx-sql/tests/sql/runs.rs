@@ -36,6 +36,21 @@ pub(crate) fn x_of(run: u64, frame: u32, entity: u64) -> f32 {
     ((run * 7 + u64::from(frame) * 3 + entity * 5) % 101) as f32 - 50.0
 }
 
+/// Writes `run.json` with parts that exist, by their paths and numbers of rows.
+pub(crate) fn write_json(run: &Path, seed: u64, frames: u32, parameters: &str, finished: bool, parts: &[(&str, u64)]) {
+    let part = |(file, rows): &(&str, u64)| {
+        let bytes = fs::metadata(run.join(file)).unwrap().len();
+        format!(r#"{{"file": "{file}", "first": 0, "rows": {rows}, "bytes": {bytes}, "checksum": "0"}}"#)
+    };
+    let parts: Vec<String> = parts.iter().map(part).collect();
+    let text = format!(
+        r#"{{"format": 1, "seed": {seed}, "parameters": {parameters}, "every": 1, "keyframe_every": 600, "has_deltas": false,
+            "frames": {frames}, "skipped": 0, "finished": {finished}, "schema": {{}}, "parts": [{}], "keyframes": [], "deltas": []}}"#,
+        parts.join(",")
+    );
+    fs::write(run.join("run.json"), text).unwrap();
+}
+
 /// Writes the rows of a part.
 pub(crate) fn write_part(path: &Path, run: u64, frames: std::ops::Range<u32>, entities: u64) {
     fs::create_dir_all(path.parent().unwrap()).unwrap();
@@ -61,20 +76,27 @@ pub(crate) fn write_part(path: &Path, run: u64, frames: std::ops::Range<u32>, en
     writer.close().unwrap();
 }
 
+/// The parts of the component `position` that [`write_run`] writes.
+pub(crate) const PARTS: [&str; 2] =
+    ["component=position/part-0000000000.parquet", "component=position/part-0000000001.parquet"];
+
 /// Writes a finished run of two parts with the component `position`.
 pub(crate) fn write_run(folder: &Path, run: u64, frames: u32, entities: u64) -> PathBuf {
     let path = folder.join(format!("run={run}"));
     fs::create_dir_all(&path).unwrap();
     let middle = frames / 2;
-    write_part(&path.join("component=position/part-0000000000.parquet"), run, 0..middle, entities);
-    write_part(&path.join(format!("component=position/part-{middle:010}.parquet")), run, middle..frames, entities);
-    let speed = (run % 4) as f64 * 0.5;
-    let json = format!(
-        r#"{{"seed": {run}, "finished": true, "frames": {frames}, "parameters": {{"speed": {speed}, "model": "m{}", "x": {run}}}}}"#,
-        run % 2
-    );
-    fs::write(path.join("run.json"), json).unwrap();
+    write_part(&path.join(PARTS[0]), run, 0..middle, entities);
+    write_part(&path.join(PARTS[1]), run, middle..frames, entities);
+    describe_run(&path, run, frames, entities);
     path
+}
+
+/// Writes the `run.json` of [`write_run`].
+pub(crate) fn describe_run(path: &Path, run: u64, frames: u32, entities: u64) {
+    let rows = [u64::from(frames / 2) * entities, u64::from(frames - frames / 2) * entities];
+    let parameters =
+        format!(r#"{{"speed": {:?}, "model": "m{}", "x": {run}}}"#, (run % 4) as f64 * 0.5, run % 2);
+    write_json(path, run, frames, &parameters, true, &[(PARTS[0], rows[0]), (PARTS[1], rows[1])]);
 }
 
 /// Writes several runs.
