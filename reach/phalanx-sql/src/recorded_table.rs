@@ -19,8 +19,9 @@ use datafusion::error::Result as PlanResult;
 use datafusion::execution::object_store::ObjectStoreUrl;
 use datafusion::logical_expr::utils::conjunction;
 use datafusion::logical_expr::{ColumnarValue, Expr, TableProviderFilterPushDown};
+use datafusion::parquet::arrow::arrow_reader::{ArrowReaderOptions, ParquetRecordBatchReaderBuilder};
 use datafusion::parquet::arrow::parquet_to_arrow_schema;
-use datafusion::parquet::file::metadata::{ParquetMetaData, ParquetMetaDataReader};
+use datafusion::parquet::file::metadata::{PageIndexPolicy, ParquetMetaData, ParquetMetaDataReader};
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::empty::EmptyExec;
 use std::collections::BTreeMap;
@@ -279,9 +280,10 @@ fn footer(file: &RecordedFile) -> Result<Footer, SqlError> {
 
 /// Reads all rows of a file.
 fn read_whole(path: &Path) -> Result<(), SqlError> {
-    use datafusion::parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
     let file = File::open(path).map_err(|error| SqlError::io(path, error))?;
-    let reader = ParquetRecordBatchReaderBuilder::try_new(file).and_then(|builder| builder.build());
+    // Queries read the index of pages, too.
+    let options = ArrowReaderOptions::new().with_page_index_policy(PageIndexPolicy::Optional);
+    let reader = ParquetRecordBatchReaderBuilder::try_new_with_options(file, options).and_then(|builder| builder.build());
     for batch in reader.map_err(|error| SqlError::broken(path, error))? {
         batch.map_err(|error| SqlError::broken(path, error))?;
     }

@@ -257,15 +257,19 @@ fn context(state: SessionState, tables: &Arc<Tables>) -> SessionContext {
     context
 }
 
-/// Returns `true` if the plan reads only what other processes can read. Others, such as `show tables`, are answered here.
+/// Returns `true` if a cluster gives the same answer. Other plans run here.
+///
+/// Leaves must be what other processes can read, which the tables that describe the session are not. Ballista 55.0 loses rows of a
+/// union, or waits for ever, if one input is the result of another stage and one is not.
 #[cfg(feature = "cluster")]
 fn is_for_cluster(plan: &Arc<dyn ExecutionPlan>) -> bool {
     use datafusion::datasource::source::DataSourceExec;
     use datafusion::physical_plan::empty::EmptyExec;
     use datafusion::physical_plan::placeholder_row::PlaceholderRowExec;
+    use datafusion::physical_plan::union::{InterleaveExec, UnionExec};
     let children = plan.children();
-    if !children.is_empty() {
-        return children.into_iter().all(is_for_cluster);
+    if children.is_empty() {
+        return plan.is::<DataSourceExec>() || plan.is::<EmptyExec>() || plan.is::<PlaceholderRowExec>();
     }
-    plan.is::<DataSourceExec>() || plan.is::<EmptyExec>() || plan.is::<PlaceholderRowExec>()
+    !plan.is::<UnionExec>() && !plan.is::<InterleaveExec>() && children.into_iter().all(is_for_cluster)
 }

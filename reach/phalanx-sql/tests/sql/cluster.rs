@@ -44,7 +44,8 @@ async fn a_cluster_in_this_process_gives_the_same_rows() {
     let there = Session::recordings(folder.path()).unwrap().on(cluster).unwrap();
     for sql in QUERIES {
         let expected = lines(&here.query(sql).await.unwrap());
-        let got = there.query(sql).await.unwrap_or_else(|error| panic!("{sql}: {error}"));
+        let asked = tokio::time::timeout(Duration::from_secs(60), there.query(sql)).await;
+        let got = asked.unwrap_or_else(|_| panic!("no answer: {sql}")).unwrap_or_else(|error| panic!("{sql}: {error}"));
         assert_eq!(lines(&got), expected, "{sql}");
     }
     // What describes the session is answered here.
