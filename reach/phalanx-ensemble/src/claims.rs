@@ -94,7 +94,7 @@ impl Claims {
         let _lock = self.lock()?;
         let path = self.path(run);
         match fs::read(&path) {
-            Ok(bytes) if !self.is_given_up(run, bytes) => return Ok(Claimed::Taken),
+            Ok(bytes) if !self.is_given_up(run, &bytes) => return Ok(Claimed::Taken),
             Ok(_) => {}
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
             Err(error) => return Err(EnsembleError::file("read", &path)(error)),
@@ -102,13 +102,14 @@ impl Claims {
         let number = self.next.fetch_add(1, Ordering::Relaxed);
         let claim = Claim { number, ..self.me.clone() };
         write_claim(&path, &claim)?;
+        lost.store(false, Ordering::Relaxed);
         self.held().insert(run.to_owned(), (claim, lost.clone()));
         Ok(Claimed::Mine)
     }
 
     /// Returns `true` if a claim is that of a process that is gone, or was not renewed for long.
-    fn is_given_up(&self, run: &str, bytes: Vec<u8>) -> bool {
-        if let Ok(claim) = serde_json::from_slice::<Claim>(&bytes) {
+    fn is_given_up(&self, run: &str, bytes: &[u8]) -> bool {
+        if let Ok(claim) = serde_json::from_slice::<Claim>(bytes) {
             if self.held().contains_key(run) {
                 return false;
             }
@@ -121,7 +122,7 @@ impl Claims {
         match seen.get(run) {
             Some((before, since)) if *before == bytes => since.elapsed() >= self.times.give_up,
             _ => {
-                seen.insert(run.to_owned(), (bytes, Instant::now()));
+                seen.insert(run.to_owned(), (bytes.to_owned(), Instant::now()));
                 false
             }
         }

@@ -41,7 +41,9 @@ impl EnsembleError {
 impl fmt::Display for EnsembleError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            EnsembleError::File { operation, path, error } => write!(f, "cannot {operation} {}: {error}", path.display()),
+            EnsembleError::File { operation, path, error } => {
+                write!(f, "cannot {operation} {}: {error}", path.display())
+            }
             EnsembleError::Damaged { path, problem } => write!(f, "{} is damaged: {problem}", path.display()),
             EnsembleError::SameName { name } => write!(f, "two runs have the name {name}"),
         }

@@ -166,9 +166,10 @@ fn slurm(variable: &impl Fn(&str) -> Option<String>) -> Result<Option<Shard>, Op
     let first = number("SLURM_ARRAY_TASK_MIN")?.unwrap_or(0);
     let step = number("SLURM_ARRAY_TASK_STEP")?.unwrap_or(1).max(1);
     let last = number("SLURM_ARRAY_TASK_MAX")?.unwrap_or(id);
-    let shard = id.checked_sub(first).zip(last.checked_sub(first)).and_then(|(at, last)| {
-        Shard::checked(at / step + 1, last / step + 1)
-    });
+    let shard = id
+        .checked_sub(first)
+        .zip(last.checked_sub(first))
+        .and_then(|(at, last)| Shard::checked(at / step + 1, last / step + 1));
     let wrong = || OptionsError::Value { option: "SLURM_ARRAY_TASK_ID".into(), value: id.to_string() };
     shard.map(Some).ok_or_else(wrong)
 }
