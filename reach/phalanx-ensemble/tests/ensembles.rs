@@ -50,7 +50,8 @@ fn walk(run: Run, pause: Duration) {
     };
     if recorder.next_frame() > 0 {
         // What a test looks for: the run was continued, and not begun again.
-        std::fs::write(run.folder().with_extension("continued"), recorder.next_frame().to_string()).unwrap();
+        let mark = run.folder().with_file_name(format!("{}.continued", run.name()));
+        std::fs::write(mark, recorder.next_frame().to_string()).unwrap();
     }
     for _ in recorder.next_frame()..60 {
         recorder.frame(&mut world).unwrap();
@@ -91,10 +92,7 @@ impl Folder {
         }
         let mut files = BTreeMap::new();
         visit(&self.0, &self.0, &mut files);
-        files.retain(|path, _| {
-            path.starts_with(path.iter().next().unwrap()) && path.to_string_lossy().starts_with("run=")
-        });
-        files.retain(|path, _| path.extension().is_none_or(|extension| extension != "continued"));
+        files.retain(|path, _| path.to_string_lossy().starts_with("run="));
         files
     }
 }
