@@ -14,6 +14,7 @@ use std::path::PathBuf;
 #[component(plain)]
 struct Position {
     x: f32,
+    zone: u32,
     y: f64,
 }
 #[derive(Component, Clone, Copy)]
@@ -58,6 +59,7 @@ fn add_frame(world: &World, sums: &mut Map<String, Value>) {
     for position in world.query::<&Position>().iter() {
         add(sums, "position.x", position.x.into());
         add(sums, "position.y", position.y);
+        add(sums, "position.zone", position.zone.into());
         add(sums, "position.rows", 1.0);
     }
     for health in world.query::<&Health>().iter() {
@@ -90,7 +92,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         for n in 0..2000_u32 {
             let team = if n % 3 == 0 { Team::Red } else { Team::Blue };
             let member = Member { of: last, team, is_captain: n % 11 == 0, spare: [0; 6] };
-            last = world.spawn((Position { x: n as f32 / 8.0, y: f64::from(run) }, member));
+            last = world.spawn((Position { x: n as f32 / 8.0, zone: n % 7, y: f64::from(run) }, member));
             match n % 4 {
                 0 => world.insert(last, Health(n))?,
                 1 => world.insert(last, Velocity([1.5, n as f32, -2.0]))?,

@@ -33,6 +33,7 @@ def with_pyarrow(folder, run):
         assert keys == sorted(keys) and len(set(keys)) == len(keys), f"{name} is not sorted by frame and entity"
     sums["position.x"] = pc.sum(pc.cast(position["x"], "double")).as_py()
     sums["position.y"] = pc.sum(position["y"]).as_py()
+    sums["position.zone"] = pc.sum(position["zone"]).as_py()
     sums["health.value"] = pc.sum(health["value"]).as_py()
     sums["velocity.value"] = sum(sum(value) for value in velocity["value"].to_pylist())
     sums["member.of"] = sum(member["of"].to_pylist())
@@ -46,27 +47,19 @@ def with_duckdb(folder, run):
     """Returns the sums that DuckDB computes, with the folders as columns."""
 
     def query(component, columns):
-        source = f"read_parquet('{folder}/*/*/*.parquet', hive_partitioning = true, union_by_name = true)"
-        where = f"component = '{component}' and run = {run}"
-        return duckdb.sql(f"select {columns}, count(*) from {source} where {where}").fetchone()
+        source = f"read_parquet('{folder}/*/component={component}/*.parquet', hive_partitioning = true)"
+        return duckdb.sql(f"select {columns}, count(*) from {source} where run = {run}").fetchall()[0]
 
-    # One set of files for each component: the columns of all are joined by name above, which has to work, too.
-    x, y, positions = query("position", "sum(x::double), sum(y)")
-    of, red, captains, members = query(
+    sums = {}
+    sums["position.x"], sums["position.y"], sums["position.zone"], sums["position.rows"] = query(
+        "position", "sum(x::double), sum(y), sum(zone)"
+    )
+    sums["member.of"], sums["member.red"], sums["member.is_captain"], sums["member.rows"] = query(
         "member", "sum(\"of\"::double), count(*) filter (team = 'Red'), count(*) filter (is_captain)"
     )
-    sums = {
-        "position.x": x, "position.y": y, "position.rows": positions,
-        "member.of": of, "member.red": red, "member.is_captain": captains, "member.rows": members,
-    }
-
-    def single(component, columns):
-        source = f"read_parquet('{folder}/*/component={component}/*.parquet', hive_partitioning = true)"
-        return duckdb.sql(f"select {columns}, count(*) from {source} where run = {run}").fetchone()
-
-    sums["health.value"], sums["health.rows"] = single("health", "sum(value)")
-    sums["velocity.value"], sums["velocity.rows"] = single("velocity", "sum(list_sum(value::double[]))")
-    sums["title.value"], sums["title.rows"] = single("title", "sum(length(value))")
+    sums["health.value"], sums["health.rows"] = query("health", "sum(value)")
+    sums["velocity.value"], sums["velocity.rows"] = query("velocity", "sum(list_sum(value::double[]))")
+    sums["title.value"], sums["title.rows"] = query("title", "sum(length(value))")
     return sums
 
 
@@ -80,9 +73,9 @@ def with_polars(folder, run):
     member, title = table("member"), table("title")
     return {
         "position.x": position["x"].cast(polars.Float64).sum(), "position.y": position["y"].sum(),
-        "position.rows": position.height,
+        "position.zone": position["zone"].cast(polars.UInt64).sum(), "position.rows": position.height,
         "health.value": health["value"].cast(polars.UInt64).sum(), "health.rows": health.height,
-        "velocity.value": velocity["value"].to_list() and sum(sum(value) for value in velocity["value"].to_list()),
+        "velocity.value": sum(sum(value) for value in velocity["value"].to_list()),
         "velocity.rows": velocity.height,
         "member.of": sum(member["of"].to_list()),
         "member.red": (member["team"].cast(polars.String) == "Red").sum(),

@@ -203,7 +203,8 @@ fn runs_of_a_killed_process_are_taken_over_from_their_keyframes() {
         .filter(|entry| entry.path().extension().is_some_and(|extension| extension == "continued"))
         .map(|entry| std::fs::read_to_string(entry.path()).unwrap().parse().unwrap())
         .collect();
-    assert!(continued.len() == 2 && continued.iter().all(|frame| *frame >= 20), "{continued:?}");
+    // The keyframe counts when `run.json` names it, which comes last.
+    assert!(continued.len() == 2 && continued.iter().all(|frame| *frame >= 10), "{continued:?}");
     assert_eq!(folder.files(), reference());
 }
 
