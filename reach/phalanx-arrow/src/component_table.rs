@@ -88,7 +88,7 @@ impl ComponentColumns {
             let column = self.schema.field(*at + 1).name();
             done.push(match &self.sources[*at] {
                 Source::Json(path) => self.json_array(part, rows.clone(), path, from, column)?,
-                source => source.assemble(rows.len(), &mut arrays).ok_or_else(|| too_long(column))?,
+                source => source.assemble(&mut arrays).ok_or_else(|| too_long(column))?,
             });
         }
         Ok(done)
@@ -285,16 +285,12 @@ impl Source {
     }
 
     /// Makes the column of the arrays of its fields. Returns `None` if there is none for one of them.
-    pub(crate) fn assemble(
-        &self,
-        rows: usize,
-        arrays: &mut impl Iterator<Item = Option<ArrayRef>>,
-    ) -> Option<ArrayRef> {
+    pub(crate) fn assemble(&self, arrays: &mut impl Iterator<Item = Option<ArrayRef>>) -> Option<ArrayRef> {
         match self {
             Source::Field(_) => arrays.next()?,
             Source::Split(fields) => {
                 let types: Fields = fields.iter().map(|(field, _)| field.clone()).collect();
-                let parts: Option<Vec<_>> = fields.iter().map(|(_, source)| source.assemble(rows, arrays)).collect();
+                let parts: Option<Vec<_>> = fields.iter().map(|(_, source)| source.assemble(arrays)).collect();
                 Some(Arc::new(StructArray::new(types, parts?, None)))
             }
             Source::Json(_) => None,

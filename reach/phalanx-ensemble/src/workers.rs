@@ -36,6 +36,15 @@ pub(crate) struct Workers<'e> {
     done_here: Mutex<usize>,
 }
 
+/// What came of trying to claim a run.
+enum Attempt {
+    Mine,
+    /// Another process works on it.
+    Taken,
+    /// It has ended, with an error if it has failed.
+    Ended(Option<String>),
+}
+
 /// What a worker does next.
 enum Next {
     Execute(usize),
@@ -131,14 +140,14 @@ impl<'e> Workers<'e> {
             let claimed = self.claim(run);
             let mut status = self.status();
             match claimed {
-                Ok(Some(Ok(()))) => return Ok(Next::Execute(at)),
+                Ok(Attempt::Mine) => return Ok(Next::Execute(at)),
                 // Another process has ended it.
-                Ok(Some(Err(error))) => {
+                Ok(Attempt::Ended(error)) => {
                     status[at] = Status::Ended(error.clone());
                     drop(status);
                     progress.ended(&run.name, error.as_deref(), self.ended_count(), self.done_here());
                 }
-                Ok(None) => status[at] = Status::Open,
+                Ok(Attempt::Taken) => status[at] = Status::Open,
                 Err(error) => {
                     status[at] = Status::Open;
                     return Err(error);
@@ -152,21 +161,20 @@ impl<'e> Workers<'e> {
         *self.done_here.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Claims a run. Returns `None` if another process works on it, and what it has ended with if it has.
-    #[expect(clippy::type_complexity, reason = "three outcomes, each with what is known")]
-    fn claim(&self, run: &Run) -> Result<Option<Result<(), Option<String>>>, EnsembleError> {
+    /// Claims a run, unless it has ended or another process works on it.
+    fn claim(&self, run: &Run) -> Result<Attempt, EnsembleError> {
         if let Some(error) = ended(self.ensemble.state(run)?) {
-            return Ok(Some(Err(error)));
+            return Ok(Attempt::Ended(error));
         }
         match self.claims.claim(&run.name, &run.lost)? {
-            Claimed::Taken => Ok(None),
+            Claimed::Taken => Ok(Attempt::Taken),
             Claimed::Mine => match ended(self.ensemble.state(run)?) {
                 // It has ended between the two looks.
                 Some(error) => {
                     self.claims.release(&run.name)?;
-                    Ok(Some(Err(error)))
+                    Ok(Attempt::Ended(error))
                 }
-                None => Ok(Some(Ok(()))),
+                None => Ok(Attempt::Mine),
             },
         }
     }
