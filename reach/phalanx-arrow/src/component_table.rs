@@ -88,7 +88,7 @@ impl ComponentColumns {
             let column = self.schema.field(*at + 1).name();
             done.push(match &self.sources[*at] {
                 Source::Json(path) => self.json_array(part, rows.clone(), path, from, column)?,
-                source => source.assemble(rows.len(), &mut arrays).ok_or_else(|| too_long(column))?,
+                source => source.assemble(&mut arrays).ok_or_else(|| too_long(column))?,
             });
         }
         Ok(done)
@@ -123,12 +123,13 @@ impl ComponentColumns {
             return serde_json::to_string(&value).map(Some).map_err(|error| failed(error.to_string()));
         }
         let value = serde_json::to_value(&value).map_err(|error| failed(error.to_string()))?;
-        let found = path.iter().try_fold(&value, |value, name| match value {
-            serde_json::Value::Array(list) => list.get(name.parse::<usize>().ok()?),
-            value => value.get(name),
+        let found = path.iter().try_fold(&value, |value, name| match (value, name.parse::<usize>()) {
+            (serde_json::Value::Array(list), Ok(at)) => list.get(at),
+            // The readable form of a newtype is that of what it has.
+            (value, Ok(_)) => Some(value),
+            (value, Err(_)) => value.get(name),
         });
-        // The readable form of a newtype is that of what it has.
-        Ok(found.or((path == ["0"]).then_some(&value)).map(ToString::to_string))
+        Ok(found.map(ToString::to_string))
     }
 }
 
@@ -170,11 +171,13 @@ struct Builder<'a> {
 impl Builder<'_> {
     /// Returns the columns of a component: one for each field of a struct, or one for all of it.
     fn top(&mut self, path: FieldPath) -> Vec<(FieldRef, Source)> {
-        let shape = path.shape();
-        let Kind::Struct(fields) = shape.kind else {
-            return self.column(VALUE.into(), path, Vec::new()).into_iter().collect();
-        };
         let prefix = newtype_path(self.world, self.id);
+        let Kind::Struct(fields) = path.shape().kind else {
+            // The only field has its name, if it has one.
+            let named = prefix.iter().copied().find(|name| name.parse::<usize>().is_err());
+            let (name, names) = named.map_or((VALUE.to_owned(), Vec::new()), |name| (names::column(name), prefix));
+            return self.column(name, path, names).into_iter().collect();
+        };
         let named = fields.iter().filter(|field| has_data(field.shape));
         named.filter_map(|field| self.field(names::column(field.name), &prefix, field.name)).collect()
     }
@@ -282,16 +285,12 @@ impl Source {
     }
 
     /// Makes the column of the arrays of its fields. Returns `None` if there is none for one of them.
-    pub(crate) fn assemble(
-        &self,
-        rows: usize,
-        arrays: &mut impl Iterator<Item = Option<ArrayRef>>,
-    ) -> Option<ArrayRef> {
+    pub(crate) fn assemble(&self, arrays: &mut impl Iterator<Item = Option<ArrayRef>>) -> Option<ArrayRef> {
         match self {
             Source::Field(_) => arrays.next()?,
             Source::Split(fields) => {
                 let types: Fields = fields.iter().map(|(field, _)| field.clone()).collect();
-                let parts: Option<Vec<_>> = fields.iter().map(|(_, source)| source.assemble(rows, arrays)).collect();
+                let parts: Option<Vec<_>> = fields.iter().map(|(_, source)| source.assemble(arrays)).collect();
                 Some(Arc::new(StructArray::new(types, parts?, None)))
             }
             Source::Json(_) => None,

@@ -6,7 +6,7 @@ use arrow_array::cast::AsArray;
 use arrow_array::types::*;
 use arrow_array::{Array, ArrayRef};
 use phalanx::Entity;
-use phalanx::reflect::{Kind, Scalar, Shape};
+use phalanx::reflect::{Field, Kind, Scalar, Shape};
 use serde::de::value::{Error, MapDeserializer, SeqDeserializer};
 use serde::de::{Deserializer, Error as _, IntoDeserializer, Visitor};
 use serde::forward_to_deserialize_any;
@@ -34,11 +34,17 @@ impl Datum {
         columns: &[(Source, ArrayRef)],
         row: usize,
     ) -> Result<Datum, String> {
-        let Some(Kind::Struct(fields)) = shape.map(|shape| shape.inner().kind) else {
-            return match columns {
-                [(source, array)] => Datum::of_column(source, shape.map(Shape::inner), array, row),
-                _ => Ok(Datum::Unit),
-            };
+        let fields = match shape.map(|shape| shape.kind) {
+            Some(Kind::Struct([field])) => {
+                return Datum::of_component(Some(field.shape), columns, row).map(|datum| Datum::of_only(field, datum));
+            }
+            Some(Kind::Struct(fields)) => fields,
+            _ => {
+                return match columns {
+                    [(source, array)] => Datum::of_column(source, shape, array, row),
+                    _ => Ok(Datum::Unit),
+                };
+            }
         };
         let (mut members, mut columns) = (Vec::new(), columns.iter());
         for field in fields {
@@ -69,6 +75,14 @@ impl Datum {
         }
     }
 
+    /// A newtype is what it has. Another struct with one field has its name.
+    fn of_only(field: &Field, datum: Datum) -> Datum {
+        match field.name.parse::<usize>() {
+            Ok(_) => datum,
+            Err(_) => Datum::Map(vec![(field.name.to_owned(), datum)]),
+        }
+    }
+
     /// The fields of a tuple have numbers for names, and are a list.
     fn of_members(members: Vec<(String, Datum)>) -> Datum {
         match members.first() {
@@ -85,7 +99,8 @@ impl Datum {
                 Datum::$variant(array.as_primitive_opt::<$t>().ok_or_else(other)?.value(row) as _)
             };
         }
-        Ok(match shape.inner().kind {
+        Ok(match shape.kind {
+            Kind::Struct([field]) => Datum::of_only(field, Datum::of_shape(field.shape, array, row)?),
             Kind::Scalar(scalar) => match scalar {
                 Scalar::U8 => number!(UInt8Type, Unsigned),
                 Scalar::U16 => number!(UInt16Type, Unsigned),

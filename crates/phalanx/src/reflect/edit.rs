@@ -3,7 +3,7 @@
 
 use super::place::ComponentRow;
 use super::{FieldPath, Kind, Scalar, ScalarValue, Shape};
-use crate::component::{ComponentId, ComponentInfo};
+use crate::component::{ComponentId, ComponentInfo, ReflectedInfo};
 use crate::error::StructuralError;
 use crate::world::{EntityMut, World};
 use core::alloc::Layout;
@@ -185,26 +185,49 @@ fn lane_offsets(shape: &'static Shape, base: usize, offsets: &mut Vec<usize>) ->
     Ok(())
 }
 
+/// Checks that bytes are a value of a plain component, laid out as its shape.
+fn check_bytes(info: &ComponentInfo, bytes: &[u8]) -> Result<&'static ReflectedInfo, EditError> {
+    let Some(reflected) = info.reflected.filter(|_| info.is_plain()) else { return Err(EditError::NotPlain) };
+    let mut offsets = Vec::new();
+    match info.has_address {
+        // There is one lane, or none.
+        true => {
+            crate::alloc::try_reserve(&mut offsets, info.value_lanes())?;
+            offsets.resize(info.value_lanes(), 0);
+        }
+        false if (reflected.has_lanes)() => lane_offsets(reflected.shape, 0, &mut offsets)?,
+        false => return Err(EditError::NotPlain),
+    }
+    let lanes = &info.lanes()[..info.value_lanes()];
+    if bytes.len() != reflected.shape.size || lanes.len() != offsets.len() {
+        return Err(EditError::NotAValue);
+    }
+    for (lane, (layout, offset)) in lanes.iter().zip(offsets).enumerate() {
+        let part = bytes.get(offset..offset + layout.size()).ok_or(EditError::NotAValue)?;
+        if !is_valid(info, lane, part) {
+            return Err(EditError::NotAValue);
+        }
+    }
+    Ok(reflected)
+}
+
+impl ComponentInfo {
+    /// Checks that bytes are a value of a [plain](crate::Plain) component, laid out as its [shape](ComponentInfo::shape) says.
+    ///
+    /// # Errors
+    ///
+    /// - [`EditError::NotPlain`] if the component is not plain, or its shape is not known.
+    /// - [`EditError::NotAValue`] if the bytes are not a value of it.
+    /// - [`EditError::Refused`] if allocation fails.
+    pub fn check_bytes(&self, bytes: &[u8]) -> Result<(), EditError> {
+        check_bytes(self, bytes).map(drop)
+    }
+}
+
 impl ValueBuffer {
     /// Copies the bytes of a plain value, if they are one.
     fn try_of_bytes(info: &ComponentInfo, bytes: &[u8]) -> Result<ValueBuffer, EditError> {
-        let Some(reflected) = info.reflected.filter(|_| info.is_plain()) else { return Err(EditError::NotPlain) };
-        let mut offsets = Vec::new();
-        match info.has_address {
-            true => offsets.resize(info.value_lanes(), 0),
-            false if (reflected.has_lanes)() => lane_offsets(reflected.shape, 0, &mut offsets)?,
-            false => return Err(EditError::NotPlain),
-        }
-        let lanes = &info.lanes()[..info.value_lanes()];
-        if bytes.len() != reflected.shape.size || lanes.len() != offsets.len() {
-            return Err(EditError::NotAValue);
-        }
-        for (lane, (layout, offset)) in lanes.iter().zip(offsets).enumerate() {
-            let part = bytes.get(offset..offset + layout.size()).ok_or(EditError::NotAValue)?;
-            if !is_valid(info, lane, part) {
-                return Err(EditError::NotAValue);
-            }
-        }
+        let reflected = check_bytes(info, bytes)?;
         let buffer = ValueBuffer::try_new(reflected.shape)?;
         // SAFETY: the buffer has the size of the shape, which is the number of bytes.
         unsafe { core::ptr::copy_nonoverlapping(bytes.as_ptr(), buffer.ptr.as_ptr(), bytes.len()) };

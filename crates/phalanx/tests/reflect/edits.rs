@@ -207,6 +207,7 @@ fn bytes_become_values_if_they_are_some() {
         ((text, &[0; 24]), EditError::NotPlain),
         ((tag, &[0]), EditError::NotAValue),
     ] {
+        assert_eq!(world.components().info(wrong.0).check_bytes(wrong.1), Err(error.clone()));
         assert_eq!(world.spawn_bytes(&[wrong]), Err(error));
     }
     assert!(matches!(world.spawn_bytes(&[(tag, &[]), (tag, &[])]), Err(EditError::Refused(_))));

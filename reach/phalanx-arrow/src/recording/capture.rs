@@ -176,7 +176,7 @@ impl CapturedTable {
         for (at, source) in self.plan.columns.sources.iter().enumerate() {
             let array = match source {
                 Source::Json(_) => json.next(),
-                source => source.assemble(rows, &mut arrays),
+                source => source.assemble(&mut arrays),
             };
             columns.push(array.ok_or_else(|| crate::component_table::too_long(self.plan.schema.field(at + 2).name()))?);
         }

@@ -148,7 +148,6 @@ impl<'r> RecorderBuilder<'r> {
             spares: Spares::default(),
             plans: BTreeMap::new(),
             planned: 0,
-            known: Vec::new(),
             timeline,
             frame,
             skipped: 0,
@@ -208,8 +207,6 @@ pub struct Recorder<'r> {
     plans: BTreeMap<String, Arc<CapturePlan>>,
     /// The number of components that the world knew when the plans were made.
     planned: usize,
-    /// The names of the registered components that the world knew at the last keyframe.
-    known: Vec<&'static str>,
     timeline: Option<Timeline>,
     frame: u64,
     skipped: u64,
@@ -325,12 +322,12 @@ impl<'r> Recorder<'r> {
     fn try_frame(&mut self, world: &mut World) -> Result<(), RecordError> {
         let frame = self.frame;
         let registry = self.settings.registry;
-        let names = registry.names_in(world);
-        // A delta can only name components that the snapshot before it knows.
-        let is_new = self.timeline.is_some() && !names.iter().map(|(name, _)| *name).eq(self.known.iter().copied());
-        let exact = match self.is_first || is_new || frame.is_multiple_of(self.settings.run.keyframe_every) {
+        if self.is_first {
+            let wrong = |error: phalanx::store::AllocError| RecordError::World { frame, problem: error.to_string() };
+            registry.register_in(world).map_err(wrong)?;
+        }
+        let exact = match self.is_first || frame.is_multiple_of(self.settings.run.keyframe_every) {
             true => {
-                self.known = names.iter().map(|(name, _)| *name).collect();
                 let mut bytes = Vec::new();
                 let wrong =
                     |error: phalanx::snapshot::SaveError| RecordError::World { frame, problem: error.to_string() };

@@ -63,17 +63,38 @@ impl Recording {
     /// - [`RecordError::NoSuchFrame`] if the state of the frame was not recorded.
     /// - [`RecordError::File`] and [`RecordError::Damaged`] if a file cannot be read, or does not have its checksum.
     pub fn world_at(&self, registry: &Registry, frame: u64) -> Result<World, RecordError> {
+        self.world_at_with(registry, frame, |_| {})
+    }
+
+    /// Like [`world_at`](Recording::world_at), and calls a function with the world of the keyframe before deltas are applied.
+    ///
+    /// Deltas have the resources that the world [keeps](phalanx::ResourcesMut::keep_plain). The function must keep the same ones.
+    ///
+    /// # Errors
+    ///
+    /// Returns the errors of [`world_at`](Recording::world_at).
+    pub fn world_at_with(
+        &self,
+        registry: &Registry,
+        frame: u64,
+        prepare: impl FnOnce(&mut World),
+    ) -> Result<World, RecordError> {
         let none = RecordError::NoSuchFrame { frame, nearest: None };
         let keyframe = self.run.keyframes.iter().rfind(|keyframe| keyframe.frame <= frame).ok_or(none)?;
         let nearest = || RecordError::NoSuchFrame { frame, nearest: Some(keyframe.frame) };
         if keyframe.frame == frame {
-            return self.keyframe(registry, keyframe);
+            let mut world = self.keyframe(registry, keyframe)?;
+            prepare(&mut world);
+            return Ok(world);
         }
         let part = self.run.deltas.iter().find(|part| part.keyframe == keyframe.frame).ok_or_else(nearest)?;
         if frame - keyframe.frame > part.frames {
             return Err(nearest());
         }
         let mut world = self.keyframe(registry, keyframe)?;
+        let path = self.folder.join(&keyframe.file);
+        registry.register_in(&mut world).map_err(|error| RecordError::damaged(&path, error))?;
+        prepare(&mut world);
         self.apply_deltas(&mut world, part, frame)?;
         Ok(world)
     }

@@ -79,7 +79,7 @@ fn every_frame_is_restored_and_all_rows_are_in_the_files() {
         assert_eq!(recording.run(), &run);
         recording.verify().unwrap();
         for (frame, sum) in sums.iter().enumerate() {
-            let world = recording.world_at(&registry, frame as u64).unwrap();
+            let world = recording.world_at_with(&registry, frame as u64, keep).unwrap();
             assert_eq!(registry.checksum(&world).unwrap(), *sum, "frame {frame}");
         }
         assert!(matches!(
@@ -141,7 +141,7 @@ fn a_continued_recording_has_the_bytes_of_one_without_a_break() {
     }
     record(&broken, &registry, 50).unwrap();
     let (whole, broken) = (files(&whole.0), files(&broken.0));
-    assert!(whole.keys().eq(broken.keys()));
+    assert_eq!(whole.keys().collect::<Vec<_>>(), broken.keys().collect::<Vec<_>>());
     assert!(whole.iter().all(|(path, bytes)| &broken[path] == bytes));
     assert!(whole.len() > 20);
 }
@@ -198,7 +198,6 @@ fn texts_and_lists_are_recorded() {
     // Values that are not plain have no deltas.
     let other = Folder::new("texts");
     let mut recorder = Recorder::create(&other.0, &registry).deltas().start().unwrap();
-    recorder.frame(&mut world).unwrap();
     let error = recorder.frame(&mut world).unwrap_err();
-    assert!(error.to_string().contains("frame 1 cannot be recorded"), "{error}");
+    assert!(error.to_string().starts_with("frame 0 cannot be recorded"), "{error}");
 }

@@ -8,28 +8,28 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 #[derive(Component, Clone, Copy, Debug, PartialEq)]
 #[component(plain)]
-pub struct Position {
-    pub x: f32,
-    pub y: f32,
-    pub z: f32,
+pub(crate) struct Position {
+    pub(crate) x: f32,
+    pub(crate) y: f32,
+    pub(crate) z: f32,
 }
 #[derive(Component, Clone, Copy, Debug, PartialEq)]
 #[component(plain)]
-pub struct Health(pub u32);
+pub(crate) struct Health(pub(crate) u32);
 #[derive(Component, Clone, Copy, Debug, PartialEq)]
 #[component(layout = "pool", plain)]
-pub struct Burning {
-    pub since: u64,
+pub(crate) struct Burning {
+    pub(crate) since: u64,
 }
 #[derive(Component, Clone, Copy, Debug, PartialEq)]
 #[component(layout = "linear", plain)]
-pub struct Mood(pub [f32; 2]);
+pub(crate) struct Mood(pub(crate) [f32; 2]);
 
 /// The state of the random numbers is part of the world, so that a run goes on as it would have.
 #[derive(Clone, Copy, Plain)]
-pub struct Seed(pub u64);
+pub(crate) struct Seed(pub(crate) u64);
 
-pub fn registry() -> Registry {
+pub(crate) fn registry() -> Registry {
     let mut registry = Registry::new();
     registry.plain::<Position>("position").unwrap();
     registry.plain::<Health>("health").unwrap();
@@ -39,7 +39,7 @@ pub fn registry() -> Registry {
     registry
 }
 
-pub fn new_world(seed: u64, entities: usize) -> World {
+pub(crate) fn new_world(seed: u64, entities: usize) -> World {
     let mut world = World::new();
     world.insert_resource(Seed(seed));
     world.resources_mut().keep_plain::<Seed>();
@@ -50,11 +50,11 @@ pub fn new_world(seed: u64, entities: usize) -> World {
 }
 
 /// Keeps the seed in deltas, also in a world that was loaded.
-pub fn keep(world: &mut World) {
+pub(crate) fn keep(world: &mut World) {
     world.resources_mut().keep_plain::<Seed>();
 }
 
-pub fn step(world: &mut World) {
+pub(crate) fn step(world: &mut World) {
     let mut rng = Rng::new(world.resource::<Seed>().unwrap().0);
     let random = |rng: &mut Rng| rng.next_u64();
     world.query_mut::<&mut Position>().for_each(|position| {
@@ -77,10 +77,10 @@ pub fn step(world: &mut World) {
 }
 
 /// A folder that is removed at the end.
-pub struct Folder(pub PathBuf);
+pub(crate) struct Folder(pub(crate) PathBuf);
 
 impl Folder {
-    pub fn new(name: &str) -> Folder {
+    pub(crate) fn new(name: &str) -> Folder {
         static NEXT: AtomicU32 = AtomicU32::new(0);
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
         let folder = std::env::temp_dir().join(format!("phalanx-recording-{name}-{}-{number}", std::process::id()));
@@ -96,7 +96,7 @@ impl Drop for Folder {
 }
 
 /// Returns the files below a folder with their bytes, by their paths.
-pub fn files(folder: &Path) -> std::collections::BTreeMap<PathBuf, Vec<u8>> {
+pub(crate) fn files(folder: &Path) -> std::collections::BTreeMap<PathBuf, Vec<u8>> {
     fn visit(folder: &Path, root: &Path, files: &mut std::collections::BTreeMap<PathBuf, Vec<u8>>) {
         for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
             let path = entry.path();

@@ -302,8 +302,53 @@ enum Pace {
 #[derive(Component, Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
 #[component(layout = "pool")]
 struct Path(Vec<[f32; 2]>);
+#[derive(Component, Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
+struct Bag {
+    items: Vec<u16>,
+}
+#[derive(Component, Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
+struct Label {
+    text: String,
+}
+#[derive(Component, Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
+struct Nested(Inside);
+#[derive(Reflect, Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
+struct Inside {
+    at: Only,
+    list: Vec<u8>,
+}
+#[derive(Reflect, Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
+struct Only {
+    n: u8,
+}
 #[derive(Component, Clone, Debug, PartialEq)]
 struct Unknown(Vec<u8>, u8);
+
+/// Structs with one field have its name, newtypes do not, and the readable form is followed through both.
+#[test]
+fn structs_with_one_field_have_its_name() {
+    let mut registry = Registry::new();
+    registry.serde::<Bag>("bag").unwrap();
+    registry.serde::<Label>("label").unwrap();
+    registry.serde::<Nested>("nested").unwrap();
+    let registry = Arc::new(registry);
+    let values =
+        (Bag { items: vec![1, 2] }, Label { text: "x".into() }, Nested(Inside { at: Only { n: 5 }, list: vec![7] }));
+    let mut world = World::new();
+    world.spawn(values.clone());
+    let joined = extract_with(&world, &registry, "Bag, Label, Nested").unwrap();
+    let names: Vec<_> = joined.schema_ref().fields().iter().map(|field| field.name().clone()).collect();
+    assert_eq!(names, ["entity", "bag_items", "label_text", "nested_at", "nested_list"]);
+    assert_eq!(joined.column(1).as_string::<i32>().value(0), "[1,2]");
+    assert_eq!(joined.column(4).as_string::<i32>().value(0), "[7]");
+    let mapping =
+        Mapping::new().registry(&registry).component::<Bag>().named("bag").component::<Label>().named("label");
+    let mapping = mapping.component::<Nested>().named("nested");
+    let mut other = World::new();
+    let made = spawn(&mut other, &joined, &mapping).unwrap();
+    let read = (other.get::<Bag>(made[0]), other.get::<Label>(made[0]), other.get::<Nested>(made[0]));
+    assert_eq!((read.0.unwrap(), read.1.unwrap(), read.2.unwrap()), (&values.0, &values.1, &values.2));
+}
 
 #[test]
 fn texts_are_texts_and_what_serde_knows_is_json() {
