@@ -3,9 +3,9 @@
 
 use super::place::{ComponentRow, follows_shape};
 use super::{FieldPath, Kind, Scalar, ScalarValue, Shape};
-use crate::component::{ComponentId, ComponentInfo};
+use crate::component::{ComponentId, ComponentInfo, ReflectedInfo};
 use crate::error::StructuralError;
-use crate::world::EntityMut;
+use crate::world::{EntityMut, World};
 use core::alloc::Layout;
 use core::fmt;
 use core::ptr::NonNull;
@@ -170,6 +170,119 @@ impl Drop for ValueBuffer {
 /// Returns `true` if bytes are a value in a lane of a component.
 fn is_valid(info: &ComponentInfo, lane: usize, bytes: &[u8]) -> bool {
     info.bytes.valid.is_none_or(|valid| valid(lane, bytes))
+}
+
+/// Adds the offset of each lane of a row, in a value of this shape.
+fn lane_offsets(shape: &'static Shape, base: usize, offsets: &mut Vec<usize>) -> Result<(), AllocError> {
+    for field in shape.fields() {
+        if field.is_nested {
+            lane_offsets(field.shape, base + field.offset, offsets)?;
+        } else {
+            crate::alloc::try_reserve(offsets, 1)?;
+            offsets.push(base + field.offset);
+        }
+    }
+    Ok(())
+}
+
+/// Checks that bytes are a value of a plain component, laid out as its shape.
+fn check_bytes(info: &ComponentInfo, bytes: &[u8]) -> Result<&'static ReflectedInfo, EditError> {
+    let reflected = info.reflected.filter(|reflected| info.is_plain() && follows_shape(info, reflected));
+    let Some(reflected) = reflected else { return Err(EditError::NotPlain) };
+    let mut offsets = Vec::new();
+    match info.has_address {
+        // There is one lane, or none.
+        true => {
+            crate::alloc::try_reserve(&mut offsets, info.value_lanes())?;
+            offsets.resize(info.value_lanes(), 0);
+        }
+        false => lane_offsets(reflected.shape, 0, &mut offsets)?,
+    }
+    let lanes = &info.lanes()[..info.value_lanes()];
+    if bytes.len() != reflected.shape.size || lanes.len() != offsets.len() {
+        return Err(EditError::NotAValue);
+    }
+    for (lane, (layout, offset)) in lanes.iter().zip(offsets).enumerate() {
+        let part = bytes.get(offset..offset + layout.size()).ok_or(EditError::NotAValue)?;
+        if !is_valid(info, lane, part) {
+            return Err(EditError::NotAValue);
+        }
+    }
+    Ok(reflected)
+}
+
+impl ComponentInfo {
+    /// Checks that bytes are a value of a [plain](crate::Plain) component, laid out as its [shape](ComponentInfo::shape) says.
+    ///
+    /// # Errors
+    ///
+    /// - [`EditError::NotPlain`] if the component is not plain, or its shape is not known.
+    /// - [`EditError::NotAValue`] if the bytes are not a value of it.
+    /// - [`EditError::Refused`] if allocation fails.
+    pub fn check_bytes(&self, bytes: &[u8]) -> Result<(), EditError> {
+        check_bytes(self, bytes).map(drop)
+    }
+}
+
+impl ValueBuffer {
+    /// Copies the bytes of a plain value, if they are one.
+    fn try_of_bytes(info: &ComponentInfo, bytes: &[u8]) -> Result<ValueBuffer, EditError> {
+        let reflected = check_bytes(info, bytes)?;
+        let buffer = ValueBuffer::try_new(reflected.shape)?;
+        // SAFETY: the buffer has the size of the shape, which is the number of bytes.
+        unsafe { core::ptr::copy_nonoverlapping(bytes.as_ptr(), buffer.ptr.as_ptr(), bytes.len()) };
+        Ok(buffer)
+    }
+}
+
+impl World {
+    /// Spawns an entity with [plain](crate::Plain) components, each given as the bytes of a value, and returns it.
+    ///
+    /// The bytes are laid out as [`ComponentInfo::shape`] says, also for a component that is split into lanes. What lies between
+    /// fields does not matter.
+    ///
+    /// ```
+    /// use phalanx::{Component, World};
+    ///
+    /// #[derive(Component, Clone, Copy, Debug, PartialEq)]
+    /// #[component(plain)]
+    /// struct Health(u32, bool, [u8; 3]);
+    ///
+    /// let mut world = World::new();
+    /// let id = world.register_component::<Health>();
+    /// let shape = world.components().info(id).shape().unwrap();
+    /// let mut bytes = [0; 8];
+    /// bytes[shape.fields()[0].offset..][..4].copy_from_slice(&7_u32.to_ne_bytes());
+    /// bytes[shape.fields()[1].offset] = 1;
+    /// let e = world.spawn_bytes(&[(id, &bytes)])?;
+    /// assert_eq!(world.get::<Health>(e).unwrap(), &Health(7, true, [0; 3]));
+    ///
+    /// bytes[shape.fields()[1].offset] = 2; // not a bool
+    /// assert!(world.spawn_bytes(&[(id, &bytes)]).is_err());
+    /// # Ok::<(), phalanx::reflect::EditError>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// - [`EditError::NotPlain`] if a component is not plain, its shape is not known, or it is hidden or unknown.
+    /// - [`EditError::NotAValue`] if bytes are not a value of their component.
+    /// - [`EditError::Refused`] if a component occurs twice, or allocation fails.
+    ///
+    /// On error nothing has changed.
+    pub fn spawn_bytes(&mut self, values: &[(ComponentId, &[u8])]) -> Result<Entity, EditError> {
+        let components = &self.storage.components;
+        let mut buffers = crate::alloc::try_vec(values.len())?;
+        for (id, bytes) in values {
+            if id.index() >= components.len() || components.is_hidden(*id) {
+                return Err(EditError::NotPlain);
+            }
+            buffers.push((*id, ValueBuffer::try_of_bytes(components.info(*id), bytes)?));
+        }
+        let mut addresses = crate::alloc::try_vec(values.len())?;
+        addresses.extend(buffers.iter().map(|(id, buffer)| (*id, buffer.ptr)));
+        // SAFETY: each buffer has a value of its component, which is plain: it has no destructor.
+        Ok(unsafe { self.spawn_by_ids(&addresses)? })
+    }
 }
 
 impl EntityMut<'_> {

@@ -2,7 +2,7 @@
 #![allow(unsafe_code)]
 
 use super::place::{ComponentRow, FieldColumn, PathStep, Place, follows_shape};
-use super::{Kind, ScalarValue, Shape, TableRef, Value};
+use super::{Kind, ScalarValue, Shape, StoreRef, TableRef, Value};
 use crate::alloc::{try_clone_slice, try_collect, try_push, try_text};
 use crate::component::{ComponentId, ComponentInfo, Components};
 use core::any::TypeId;
@@ -249,6 +249,11 @@ impl FieldPath {
         self.shape
     }
 
+    /// Returns `true` if the field is a struct whose fields are in lanes of their own.
+    pub fn is_split(&self) -> bool {
+        self.is_split
+    }
+
     /// Returns the field in all rows of a table. Returns `None` if the table does not have the component, or the field is a
     /// struct whose fields are in lanes of their own.
     pub fn column<'w>(&self, table: &TableRef<'w>) -> Option<FieldColumn<'w>> {
@@ -259,6 +264,39 @@ impl FieldPath {
         }
         // SAFETY: the component is that of the path, since types are equal. Its lanes and offsets follow from its type.
         unsafe { FieldColumn::in_table(table, self.id, (self.lane, self.offset, self.shape)) }
+    }
+
+    /// Returns the field in the values of a sparse set or linear storage, without those of extra rows. There is a column for each run
+    /// of rows without a gap, in the order of [`StoreRef::entities`].
+    ///
+    /// A sparse set without holes and extra rows is one run. Returns no column if the store is that of another component, or
+    /// the field is a struct whose fields are in lanes of their own.
+    ///
+    /// ```
+    /// use phalanx::reflect::FieldPath;
+    /// use phalanx::{Component, World};
+    ///
+    /// #[derive(Component)]
+    /// #[component(layout = "linear")]
+    /// struct Age(u32);
+    ///
+    /// let mut world = World::new();
+    /// let entities: Vec<_> = (0..10).map(|age| world.spawn(Age(age))).collect();
+    /// world.despawn(entities[4])?;
+    /// let age = FieldPath::new(world.components(), world.component_id::<Age>().unwrap(), "")?;
+    /// let store = world.sparse_stores().next().unwrap();
+    /// assert!(age.store_columns(&store).map(|column| column.len()).eq([4, 5]));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn store_columns<'w>(&self, store: &StoreRef<'w>) -> impl Iterator<Item = FieldColumn<'w>> + use<'w> {
+        let (storage, sparse) = store.parts();
+        let is_of = !self.is_split && sparse.id == self.id && self.is_of(storage.components.info(self.id));
+        let part = (self.lane, self.offset, self.shape);
+        store.runs().take_while(move |_| is_of).filter_map(move |rows| {
+            // SAFETY: the component is that of the path, since types are equal. Its lanes and offsets follow from its type. The
+            // rows of a run have values.
+            unsafe { FieldColumn::in_lanes(sparse.values().lanes(), rows, part) }
+        })
     }
 
     /// Returns the lane of the field, its offset in that, and its offset in a value of the component, whose shape is given. Returns

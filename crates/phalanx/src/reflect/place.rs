@@ -288,7 +288,8 @@ impl PathStep {
     }
 }
 
-/// One field of all rows of a table, a stride apart: [`FieldPath::column`](super::FieldPath::column).
+/// One field of many rows, a stride apart: [`FieldPath::column`](super::FieldPath::column),
+/// [`FieldPath::store_columns`](super::FieldPath::store_columns).
 ///
 /// ```
 /// use phalanx::reflect::FieldPath;
@@ -334,16 +335,38 @@ impl<'w> FieldColumn<'w> {
         id: ComponentId,
         (lane, offset, shape): (usize, usize, &'static Shape),
     ) -> Option<FieldColumn<'w>> {
-        let column = table.column(id)?;
-        let Some(lane) = table.lanes_of(column).get(lane) else {
+        let lanes = table.lanes_of(table.column(id)?);
+        // SAFETY: the rows of a table are in use. The lane and the offset are the field's, by the caller's contract.
+        unsafe { FieldColumn::in_lanes(lanes, 0..table.len, (lane, offset, shape)) }
+    }
+
+    /// Returns a field in some rows of the lanes of a component.
+    ///
+    /// # Safety
+    ///
+    /// - The lanes are borrowed for `'w`, and the rows are in use.
+    /// - The lane and the offset are those of a field of this shape in values of the component.
+    pub(super) unsafe fn in_lanes(
+        lanes: &'w [Lane],
+        rows: Range<u32>,
+        (lane, offset, shape): (usize, usize, &'static Shape),
+    ) -> Option<FieldColumn<'w>> {
+        let len = rows.len();
+        let Some(lane) = lanes.get(lane) else {
             // The component has no data, so that any aligned address will do.
             let first = NonNull::without_provenance(core::num::NonZero::new(shape.align)?);
-            return Some(FieldColumn { first, stride: 0, len: table.len as usize, shape, world: PhantomData });
+            return Some(FieldColumn { first, stride: 0, len, shape, world: PhantomData });
         };
         // SAFETY: the offset is within a row of the lane, by the caller's contract. Without rows the lane may have no memory, and
         // the address is not used.
-        let first = if table.len == 0 { lane.ptr() } else { unsafe { lane.ptr().add(offset) } };
-        Some(FieldColumn { first, stride: lane.row_size(), len: table.len as usize, shape, world: PhantomData })
+        let first = if len == 0 { lane.ptr() } else { unsafe { NonNull::new(lane.row(rows.start))?.add(offset) } };
+        Some(FieldColumn { first, stride: lane.row_size(), len, shape, world: PhantomData })
+    }
+
+    /// Returns the value at a place as a column of one row, unless it is split into lanes.
+    pub(super) fn of_place(place: Place<'w>) -> Option<FieldColumn<'w>> {
+        let (first, shape) = (place.ptr()?, place.shape());
+        Some(FieldColumn { first, stride: shape.size, len: 1, shape, world: PhantomData })
     }
 
     /// Returns the number of rows.

@@ -12,6 +12,7 @@ use crate::storage::Storage;
 use crate::storage::table::Table;
 use crate::world::World;
 use core::fmt;
+use core::ops::Range;
 use phalanx_store::{AllocError, Entity};
 
 impl World {
@@ -146,6 +147,30 @@ pub struct StoreRef<'w> {
 }
 
 impl<'w> StoreRef<'w> {
+    pub(super) fn parts(&self) -> (&'w Storage, &'w SparseStorage) {
+        (&self.world.storage, self.sparse)
+    }
+
+    /// Returns ranges of rows that have the values of main rows, without a gap, in the order of the storage.
+    pub(super) fn runs(&self) -> impl Iterator<Item = Range<u32>> + use<'w> {
+        let entities = &self.world.storage.entities;
+        let whole = self.sparse.rows_of_entities();
+        let mut rows = self.sparse.slots_and_rows().filter(|(slot, _)| entities.get(*slot).is_some());
+        let mut next = rows.next().filter(|_| whole.is_none());
+        let runs = core::iter::from_fn(move || {
+            let (_, first) = next?;
+            let mut end = first + 1;
+            loop {
+                next = rows.next();
+                match next {
+                    Some((_, row)) if row == end => end += 1,
+                    _ => return Some(first..end),
+                }
+            }
+        });
+        whole.into_iter().chain(runs)
+    }
+
     /// Returns the component.
     pub fn component(&self) -> ComponentId {
         self.sparse.id
@@ -159,6 +184,14 @@ impl<'w> StoreRef<'w> {
     /// Returns the number of values, with those of extra rows.
     pub fn len(&self) -> usize {
         self.sparse.len() as usize
+    }
+
+    /// Returns the number of values without those of extra rows. For a linear storage this takes time for its values.
+    pub fn entity_count(&self) -> usize {
+        match self.sparse.extra_values() {
+            Some(extra) => self.len() - extra as usize,
+            None => self.entities().count(),
+        }
     }
 
     /// Returns `true` if there are no values.

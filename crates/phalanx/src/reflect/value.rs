@@ -3,7 +3,7 @@
 use super::field_path::FieldPath;
 use super::place::{ComponentRow, Place};
 use super::shown::{SHOWN_LIMIT, ShowError, Shown, show_within};
-use super::{Kind, ScalarValue, Shape};
+use super::{FieldColumn, Kind, ScalarValue, Shape};
 use crate::component::{ComponentId, ComponentInfo};
 use crate::error::ComponentError;
 #[cfg(feature = "snapshot")]
@@ -146,6 +146,25 @@ impl<'w> Value<'w> {
     /// Returns the text, if the value is one, also within newtypes.
     pub fn text(&self) -> Option<&'w str> {
         self.inner()?.text()
+    }
+
+    /// Returns the value as a column of one row, behind all newtypes. Returns `None` if its shape is not known, or if it is split
+    /// into lanes.
+    ///
+    /// ```
+    /// use phalanx::{Component, World};
+    ///
+    /// #[derive(Component)]
+    /// struct Health(u32);
+    ///
+    /// let mut world = World::new();
+    /// let e = world.spawn(Health(7));
+    /// let column = world.entity(e)?.value(world.component_id::<Health>().unwrap())?.column().unwrap();
+    /// assert_eq!((column.len(), column.get(0).unwrap().to_string()), (1, "7".into()));
+    /// # Ok::<(), phalanx::ComponentError>(())
+    /// ```
+    pub fn column(&self) -> Option<FieldColumn<'w>> {
+        self.inner().and_then(FieldColumn::of_place)
     }
 
     /// Returns the bytes of a component that is [plain](crate::Plain) and not split into lanes.

@@ -234,6 +234,33 @@ impl Registry {
         Registry::default()
     }
 
+    /// Makes a world know all components of the registry, as [`World::register_component`] does.
+    ///
+    /// A world that was loaded knows the components that its entities have. A [delta](crate::timeline::delta) may name others.
+    ///
+    /// ```
+    /// use phalanx::snapshot::Registry;
+    /// use phalanx::{Component, World};
+    ///
+    /// #[derive(Component, Clone, Copy)]
+    /// #[component(plain)]
+    /// struct Health(u32);
+    ///
+    /// let mut registry = Registry::new();
+    /// registry.plain::<Health>("health")?;
+    /// let mut world = World::new();
+    /// registry.register_in(&mut world)?;
+    /// assert!(world.component_id::<Health>().is_some());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// Returns an [`AllocError`] if allocation fails. Some components may be registered then.
+    pub fn register_in(&self, world: &mut World) -> Result<(), AllocError> {
+        self.entries.iter().try_for_each(|entry| entry.register(&mut world.storage.components).map(drop))
+    }
+
     /// Leaves out components that are not registered when a world is saved, and lists them in the
     /// [`Report`](super::Report).
     ///

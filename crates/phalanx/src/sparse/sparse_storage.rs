@@ -301,6 +301,24 @@ impl SparseStorage {
         in_set.chain(linear.into_iter().flat_map(|linear| linear.iter().map(|slot| (slot, slot))))
     }
 
+    /// Returns the number of values of extra rows. A linear storage does not count them.
+    #[cfg(feature = "reflect")]
+    pub(crate) fn extra_values(&self) -> Option<u32> {
+        match &self.store {
+            Store::Pool(set) => Some(set.extra_rows),
+            Store::Linear(_) => None,
+        }
+    }
+
+    /// Returns the rows of a sparse set, if all have the values of entities: there are neither holes nor extra rows.
+    #[cfg(feature = "reflect")]
+    pub(crate) fn rows_of_entities(&self) -> Option<core::ops::Range<u32>> {
+        match &self.store {
+            Store::Pool(set) if set.extra_rows == 0 && set.dense.holes() == 0 => Some(0..set.dense.positions()),
+            _ => None,
+        }
+    }
+
     /// Returns the lane of the keys or presence bits, and the lanes of the values.
     ///
     /// # Safety

@@ -251,3 +251,58 @@ fn zeros_in_lanes_do_not_make_a_row_that_is_split_by_hand() {
     assert!(!world.has::<by_hand::Counted>(e));
     assert_eq!(world.get::<by_hand::Counted>(full).unwrap(), by_hand::Counted { count });
 }
+
+/// Entities that are spawned from bytes have the values that typed code would give them, in all layouts.
+#[test]
+fn bytes_become_values_if_they_are_some() {
+    #[derive(Component, Clone, Copy, Debug, PartialEq)]
+    #[component(plain)]
+    #[repr(C)]
+    struct Whole(u32, NonZero<u32>);
+    #[derive(Component, Soa, Clone, Copy, Debug, PartialEq)]
+    #[component(layout = "soa", plain)]
+    struct Split {
+        on: bool,
+        at: u64,
+    }
+    #[derive(Component, Clone, Copy, Debug, PartialEq)]
+    #[component(layout = "pool", plain)]
+    struct Sparse(char);
+    #[derive(Component, Clone, Debug, PartialEq)]
+    struct Text(String);
+    #[derive(Component, Clone, Copy, Debug, PartialEq)]
+    #[component(plain)]
+    struct Tag;
+
+    let mut world = World::new();
+    let whole = world.register_component::<Whole>();
+    let split = world.register_component::<Split>();
+    let sparse = world.register_component::<Sparse>();
+    let (text, tag) = (world.register_component::<Text>(), world.register_component::<Tag>());
+    let whole_bytes: Vec<u8> = [3_u32, 4].iter().flat_map(|n| n.to_ne_bytes()).collect();
+    let shape = world.components().info(split).shape().unwrap();
+    let mut split_bytes = vec![0xEE; shape.size];
+    split_bytes[shape.fields()[0].offset] = 1;
+    split_bytes[shape.fields()[1].offset..][..8].copy_from_slice(&9_u64.to_ne_bytes());
+    let char_bytes = u32::from('x').to_ne_bytes();
+    let values: [(_, &[u8]); 4] = [(split, &split_bytes), (whole, &whole_bytes), (sparse, &char_bytes), (tag, &[])];
+    let e = world.spawn_bytes(&values).unwrap();
+    assert_eq!(*world.get::<Whole>(e).unwrap(), Whole(3, NonZero::new(4).unwrap()));
+    assert_eq!(world.get::<Split>(e).unwrap(), Split { on: true, at: 9 });
+    assert_eq!((*world.get::<Sparse>(e).unwrap(), *world.get::<Tag>(e).unwrap()), (Sparse('x'), Tag));
+
+    split_bytes[shape.fields()[0].offset] = 2;
+    for (wrong, error) in [
+        ((whole, &[1, 0, 0, 0, 0, 0, 0, 0][..]), EditError::NotAValue),
+        ((whole, &whole_bytes[..7]), EditError::NotAValue),
+        ((split, &split_bytes), EditError::NotAValue),
+        ((sparse, &[0, 0xD8, 0, 0]), EditError::NotAValue),
+        ((text, &[0; 24]), EditError::NotPlain),
+        ((tag, &[0]), EditError::NotAValue),
+    ] {
+        assert_eq!(world.components().info(wrong.0).check_bytes(wrong.1), Err(error.clone()));
+        assert_eq!(world.spawn_bytes(&[wrong]), Err(error));
+    }
+    assert!(matches!(world.spawn_bytes(&[(tag, &[]), (tag, &[])]), Err(EditError::Refused(_))));
+    assert_eq!(world.len(), 1);
+}

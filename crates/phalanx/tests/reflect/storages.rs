@@ -1,7 +1,8 @@
 //! Tables and sparse stores, to look at.
 
 use phalanx::layout::Kind;
-use phalanx::{Component, Key, Role, World};
+use phalanx::reflect::FieldPath;
+use phalanx::{Component, Key, Removal, Role, World};
 
 #[derive(Component)]
 struct A(u32);
@@ -52,4 +53,46 @@ fn tables_and_stores_tell_what_they_hold() {
     assert!(stores[1].value(only_a[0]).is_none());
     assert!(stores.iter().all(|store| world.memory().sparse.contains(&store.memory())));
     let _ = (A(1).0, P(1).0, L(1).0);
+}
+
+/// All values of a sparse component by the runs of its column equal those by entity, whatever gaps there are.
+#[test]
+fn columns_of_stores_have_the_values_of_entities_in_order() {
+    let mut world = World::new();
+    let entities: Vec<_> = (0..100).map(|n| world.spawn((A(n), P(n as u16), L(n as u8)))).collect();
+    let check = |world: &World, runs: [usize; 2]| {
+        for (store, runs) in world.sparse_stores().zip(runs) {
+            let path = FieldPath::new(world.components(), store.component(), "").unwrap();
+            let columns: Vec<_> = path.store_columns(&store).collect();
+            let values = columns.iter().flat_map(|column| (0..column.len()).map(|row| column.get(row)));
+            let expected = store.entities().map(|entity| store.value(entity).and_then(|value| value.scalar()));
+            assert!(values.eq(expected) && columns.len() == runs, "{} runs", columns.len());
+            for (entity, value) in store.entities().map(|entity| (entity, store.value(entity).unwrap())) {
+                let column = value.column().unwrap();
+                assert_eq!(
+                    (column.len(), column.get(0)),
+                    (1, world.entity(entity).unwrap().value(store.component()).unwrap().scalar())
+                );
+            }
+            assert_eq!(store.entity_count(), store.entities().count());
+            let other = FieldPath::new(world.components(), world.component_id::<A>().unwrap(), "").unwrap();
+            assert_eq!(other.store_columns(&store).count(), 0);
+        }
+    };
+    check(&world, [1, 1]);
+    for entity in entities.iter().skip(10).step_by(30) {
+        world.despawn(*entity).unwrap();
+    }
+    check(&world, [4, 1]);
+    // The values of extra rows are not among those of entities.
+    world.add_row(Key::main(entities[0]).with_role(Role(7)), (P(900), L(90))).unwrap();
+    let later = world.spawn((P(901), L(91)));
+    check(&world, [3, 2]);
+    world.despawn(later).unwrap();
+    // A set whose removals are deferred has holes.
+    world.pool_mut::<P>().set_removal(Removal::Deferred).unwrap();
+    for entity in [entities[1], entities[50], entities[51]] {
+        world.remove::<P>(entity).unwrap();
+    }
+    check(&world, [4, 3]);
 }

@@ -1,0 +1,199 @@
+//! [`CapturedTable`]: the values of a component in one frame, copied for the thread that writes.
+
+use crate::component_table::{ComponentColumns, Origin, Part, Source, push_text};
+use crate::error::TableError;
+use crate::lanes::{Gather, RawRows};
+use arrow_array::builder::StringBuilder;
+use arrow_array::{ArrayRef, RecordBatch, StructArray, UInt32Array, UInt64Array};
+use arrow_schema::{DataType, Field, Schema, SchemaRef};
+use phalanx::reflect::{FieldPath, Kind};
+use phalanx::snapshot::Registry;
+use phalanx::{ComponentId, Entity, World};
+use std::sync::Arc;
+
+/// How a component is captured.
+pub(super) struct CapturePlan {
+    /// The name of the table.
+    pub(super) name: String,
+    columns: ComponentColumns,
+    /// The fields that are copied. One may be the whole component, if that is in one piece.
+    paths: Vec<FieldPath>,
+    is_whole: bool,
+    /// The columns of a file: the frame, and those of a batch.
+    pub(super) schema: SchemaRef,
+}
+
+impl CapturePlan {
+    pub(super) fn new(world: &World, registry: &Registry, name: String, id: ComponentId) -> Result<Self, TableError> {
+        let columns = ComponentColumns::new(world, Some(registry), id)?;
+        let whole = FieldPath::new(world.components(), id, "").ok().filter(|path| {
+            let is_field = |source: &Source| matches!(source, Source::Field(_));
+            !path.is_split() && RawRows::takes(path.shape()) && columns.sources.iter().all(is_field)
+        });
+        let whole = whole.filter(|_| !columns.sources.is_empty());
+        let is_whole = whole.is_some();
+        let mut paths: Vec<_> = whole.into_iter().collect();
+        if !is_whole {
+            columns.sources.iter().for_each(|source| leaves(source, &mut paths));
+        }
+        let frame = Arc::new(Field::new("frame", DataType::UInt32, false));
+        let fields: Vec<_> = [frame].into_iter().chain(columns.schema.fields().iter().cloned()).collect();
+        let schema = Arc::new(Schema::new_with_metadata(fields, columns.schema.metadata().clone()));
+        Ok(CapturePlan { name, columns, paths, is_whole, schema })
+    }
+
+    pub(super) fn component(&self) -> ComponentId {
+        self.columns.id
+    }
+}
+
+/// Finds the fields of which a column consists, in the order in which the column is assembled of them.
+fn leaves(source: &Source, paths: &mut Vec<FieldPath>) {
+    match source {
+        Source::Field(path) => paths.push(path.clone()),
+        Source::Split(fields) => fields.iter().for_each(|(_, source)| leaves(source, paths)),
+        Source::Json(_) => {}
+    }
+}
+
+/// The values of a component in one frame.
+pub(super) struct CapturedTable {
+    plan: Arc<CapturePlan>,
+    entities: Vec<Entity>,
+    pieces: Vec<Piece>,
+    json: Vec<ArrayRef>,
+}
+
+enum Piece {
+    /// Rows as they lie in memory.
+    Raw(RawRows),
+    Array(ArrayRef),
+}
+
+/// Memory that is used again for the next frames.
+#[derive(Default)]
+pub(super) struct Spares {
+    entities: Vec<Vec<Entity>>,
+    rows: Vec<RawRows>,
+}
+
+impl Spares {
+    /// Takes the memory of a table that was written.
+    pub(super) fn put(&mut self, table: CapturedTable) {
+        self.entities.push(table.entities);
+        for piece in table.pieces {
+            if let Piece::Raw(rows) = piece {
+                self.rows.push(rows);
+            }
+        }
+    }
+
+    /// Returns the smallest memory that is large enough, or else the largest.
+    fn rows(&mut self, bytes: usize) -> RawRows {
+        let fits = |at: &usize| self.rows[*at].capacity() >= bytes;
+        let best = (0..self.rows.len()).filter(fits).min_by_key(|at| self.rows[*at].capacity());
+        let best = best.or_else(|| (0..self.rows.len()).max_by_key(|at| self.rows[*at].capacity()));
+        let mut rows = best.map(|at| self.rows.swap_remove(at)).unwrap_or_default();
+        rows.clear();
+        rows
+    }
+}
+
+impl CapturedTable {
+    /// Copies the values of a component. Returns `None` if no entity has it.
+    pub(super) fn new(
+        world: &World,
+        registry: &Registry,
+        plan: &Arc<CapturePlan>,
+        spares: &mut Spares,
+    ) -> Result<Option<CapturedTable>, TableError> {
+        let parts = Part::all(world, plan.component());
+        let count: usize = parts.iter().map(|(_, len)| len).sum();
+        if count == 0 {
+            return Ok(None);
+        }
+        let mut entities = spares.entities.pop().unwrap_or_default();
+        entities.clear();
+        entities.reserve(count);
+        for (part, len) in &parts {
+            match part {
+                Part::Table(table) => entities.extend_from_slice(table.entities()),
+                Part::Store(_) => entities.extend(part.entities(0..*len)),
+            }
+        }
+        let mut pieces = Vec::with_capacity(plan.paths.len());
+        for path in &plan.paths {
+            let columns = parts.iter().flat_map(|(part, _)| part.columns(path));
+            if RawRows::takes(path.shape()) {
+                let mut rows = spares.rows(count * path.shape().size);
+                rows.reserve(count * path.shape().size);
+                columns.for_each(|column| rows.push(&column));
+                pieces.push(Piece::Raw(rows));
+            } else {
+                let mut gather = Gather::new(path.shape()).ok_or_else(|| too_long(plan, path))?;
+                columns.for_each(|column| gather.push(&column, 0..column.len()));
+                pieces.push(Piece::Array(gather.finish().ok_or_else(|| too_long(plan, path))?));
+            }
+        }
+        let origin = Origin { world, registry: Some(registry), frozen: None };
+        let mut json: Vec<ArrayRef> = Vec::new();
+        for source in &plan.columns.sources {
+            if let Source::Json(path) = source {
+                let mut texts = StringBuilder::new();
+                for entity in &entities {
+                    push_text(&mut texts, plan.columns.json(&origin, *entity, path)?.as_deref(), &path.join("."))?;
+                }
+                json.push(Arc::new(texts.finish()));
+            }
+        }
+        Ok(Some(CapturedTable { plan: plan.clone(), entities, pieces, json }))
+    }
+
+    pub(super) fn plan(&self) -> &Arc<CapturePlan> {
+        &self.plan
+    }
+
+    /// Returns the rows in the order of their entities, with the number of the frame.
+    pub(super) fn batch(&self, frame: u32) -> Result<RecordBatch, TableError> {
+        let rows = self.entities.len();
+        let mut arrays: Vec<Option<ArrayRef>> = Vec::new();
+        for piece in &self.pieces {
+            match piece {
+                Piece::Raw(rows) => arrays.push(rows.gather()),
+                Piece::Array(array) => arrays.push(Some(array.clone())),
+            }
+        }
+        let is_struct = |path: &FieldPath| matches!(path.shape().kind, Kind::Struct(_));
+        if self.plan.is_whole && self.plan.paths.iter().any(is_struct) {
+            let whole = arrays.pop().flatten();
+            let parts = whole.as_ref().and_then(|whole| whole.as_any().downcast_ref::<StructArray>());
+            arrays = parts.map_or(&[][..], |parts| parts.columns()).iter().map(|part| Some(part.clone())).collect();
+        }
+        let (mut arrays, mut json) = (arrays.into_iter(), self.json.iter().cloned());
+        let entities: Vec<u64> = self.entities.iter().map(|entity| entity.to_bits()).collect();
+        let is_sorted = entities.is_sorted();
+        let mut columns: Vec<ArrayRef> = vec![Arc::new(UInt64Array::new(entities.into(), None))];
+        for (at, source) in self.plan.columns.sources.iter().enumerate() {
+            let array = match source {
+                Source::Json(_) => json.next(),
+                source => source.assemble(&mut arrays),
+            };
+            columns.push(array.ok_or_else(|| crate::component_table::too_long(self.plan.schema.field(at + 2).name()))?);
+        }
+        if !is_sorted {
+            let bits = |at: &u32| self.entities[*at as usize].to_bits();
+            let mut order: Vec<u32> = (0..rows as u32).collect();
+            order.sort_unstable_by_key(bits);
+            let order = UInt32Array::new(order.into(), None);
+            for column in &mut columns {
+                *column = arrow_select::take::take(column, &order, None)?;
+            }
+        }
+        columns.insert(0, Arc::new(UInt32Array::new(vec![frame; rows].into(), None)));
+        Ok(RecordBatch::try_new(self.plan.schema.clone(), columns)?)
+    }
+}
+
+fn too_long(plan: &CapturePlan, path: &FieldPath) -> TableError {
+    crate::component_table::too_long(&format!("{}.{}", plan.name, path.as_str()))
+}
