@@ -1,11 +1,10 @@
-//! Figures of tables and recordings over one million rows, with their targets.
+//! Figures of record batches of one million rows, with their targets.
 //!
 //! All times are minima over many rounds. What is compared is measured alternately.
 
-use phalanx::snapshot::Registry;
 use phalanx::store::Soa;
 use phalanx::{Component, World};
-use phalanx_arrow::{FrozenWorld, Recorder};
+use phalanx_arrow::FrozenWorld;
 use phalanx_testkit::measure;
 use std::hint::black_box;
 use std::time::Instant;
@@ -30,14 +29,6 @@ struct Position {
     y: f32,
     z: f32,
 }
-#[derive(Component, Clone, Copy)]
-#[component(plain)]
-struct Body {
-    at: [f32; 3],
-    mass: f32,
-    id: u64,
-}
-
 /// Returns the shortest time of some rounds of two functions, in microseconds, each measured alternately.
 fn alternate(rounds: usize, mut a: impl FnMut(), mut b: impl FnMut()) -> [f64; 2] {
     let mut best = [f64::INFINITY; 2];
@@ -91,75 +82,7 @@ fn deinterleaving() {
     print("de-interleaving 1M structs of 12 bytes, by that copy", time / memcpy, "×", "≤ 2.5 ×", time <= 2.5 * memcpy);
 }
 
-fn recording() {
-    let mut registry = Registry::new();
-    if registry.plain::<Body>("body").is_err() {
-        return;
-    }
-    let mut world = World::new();
-    let mut random = 1_u64;
-    let mut next = || {
-        random = random.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
-        (random >> 40) as f32 / 1e3
-    };
-    let body = |n| Body { at: [next(), next(), next()], mass: 1.0, id: n as u64 };
-    let values: Vec<_> = (0..ROWS).map(body).collect();
-    world.spawn_batch(values.iter().copied());
-    let folder = std::env::temp_dir().join(format!("phalanx-bench-{}", std::process::id()));
-    let _ = std::fs::remove_dir_all(&folder);
-    let recorder = Recorder::create(&folder, &registry).keyframes(1 << 40).start();
-    let Ok(mut recorder) = recorder else { return };
-    let mut copied = values.clone();
-    let (mut memcpy, mut stall) = (f64::INFINITY, f64::INFINITY);
-    let (rounds, start) = (40, Instant::now());
-    for round in 0..rounds {
-        // The thread that writes is at rest, so that the copies have the memory for themselves.
-        std::thread::sleep(std::time::Duration::from_millis(if round < 20 { 150 } else { 0 }));
-        let begin = Instant::now();
-        copied.copy_from_slice(black_box(&values));
-        black_box(&mut copied);
-        memcpy = memcpy.min(begin.elapsed().as_secs_f64() * 1e6);
-        let begin = Instant::now();
-        if let Err(error) = recorder.frame(&mut world) {
-            println!("{error}");
-            return;
-        }
-        if round < 20 {
-            stall = stall.min(begin.elapsed().as_secs_f64() * 1e6);
-        }
-    }
-    let Ok(run) = recorder.finish() else { return };
-    let bytes: u64 = run.parts.iter().map(|part| part.bytes).sum();
-    println!("copying 24 MB into memory in use {memcpy:>30.2} µs");
-    print(
-        "recording 1M × 24 bytes: the loop waits, by that copy",
-        stall / memcpy,
-        "×",
-        "≤ 1.5 ×",
-        stall <= 1.5 * memcpy,
-    );
-    println!("  {} frames in {:.2} s, {} MB", rounds, start.elapsed().as_secs_f64(), bytes / 1_000_000);
-    let _ = std::fs::remove_dir_all(&folder);
-
-    // Encoding alone: the loop gives frames as fast as they are taken.
-    let Ok(mut recorder) = Recorder::create(&folder, &registry).keyframes(1 << 40).start() else { return };
-    let mut best = f64::INFINITY;
-    for _ in 0..4 {
-        let _ = recorder.frame(&mut world);
-    }
-    for _ in 0..30 {
-        let begin = Instant::now();
-        let _ = recorder.frame(&mut world);
-        best = best.min(begin.elapsed().as_secs_f64());
-    }
-    let rate = (ROWS * size_of::<Body>()) as f64 / best / 1e6;
-    print("encoding and writing, by the bytes of the components", rate, "MB/s", "≥ 300 MB/s", rate >= 300.0);
-    let _ = recorder.finish();
-    let _ = std::fs::remove_dir_all(&folder);
-}
-
 fn main() {
     lending();
     deinterleaving();
-    recording();
 }

@@ -432,9 +432,11 @@ pub(crate) fn data_type(shape: &'static Shape) -> Option<DataType> {
 }
 
 /// The alignment of copied rows.
+#[cfg(feature = "recording")]
 const RAW_ALIGN: usize = 64;
 
 /// Rows that were copied as they lie in memory, to be gathered later and on another thread.
+#[cfg(feature = "recording")]
 #[derive(Default)]
 pub(crate) struct RawRows {
     /// What is between fields need not be initialised, so this is never read as bytes.
@@ -444,6 +446,7 @@ pub(crate) struct RawRows {
     len: usize,
 }
 
+#[cfg(feature = "recording")]
 impl RawRows {
     /// Returns `true` if values of a shape can be copied so: they are numbers, enums and entities, without pointers.
     pub(crate) fn takes(shape: &'static Shape) -> bool {

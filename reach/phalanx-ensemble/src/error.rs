@@ -24,6 +24,13 @@ pub enum EnsembleError {
         /// What is wrong.
         problem: String,
     },
+    /// A keyframe cannot be saved or loaded.
+    Keyframe {
+        /// The file.
+        path: PathBuf,
+        /// The cause.
+        problem: String,
+    },
     /// Two runs have the same parameters and seed, or such that give folders the same name.
     SameName {
         /// The name.
@@ -45,6 +52,7 @@ impl fmt::Display for EnsembleError {
                 write!(f, "cannot {operation} {}: {error}", path.display())
             }
             EnsembleError::Damaged { path, problem } => write!(f, "{} is damaged: {problem}", path.display()),
+            EnsembleError::Keyframe { path, problem } => write!(f, "keyframe {}: {problem}", path.display()),
             EnsembleError::SameName { name } => write!(f, "two runs have the name {name}"),
         }
     }

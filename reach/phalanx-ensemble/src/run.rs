@@ -76,12 +76,12 @@ impl Run {
     ///
     /// # Errors
     ///
-    /// [`EnsembleError::Damaged`] if the world cannot be saved, or the file cannot be written. The cause is named.
+    /// [`EnsembleError::File`] or [`EnsembleError::Keyframe`] if the world cannot be saved, or the file cannot be written.
     pub fn keyframe(&self, registry: &Registry, world: &World, frame: u64) -> Result<(), EnsembleError> {
         let folder = self.folder.join("exact");
         fs::create_dir_all(&folder).map_err(EnsembleError::file("create", &folder))?;
         let path = folder.join(format!("{frame:010}.phx"));
-        let failed = |error| EnsembleError::Damaged { path: path.clone(), problem: format!("{error}") };
+        let failed = |error| EnsembleError::Keyframe { path: path.clone(), problem: format!("{error}") };
         registry.save_to(world, &path).map_err(failed).map(drop)
     }
 
@@ -108,7 +108,7 @@ impl Run {
     ///
     /// # Errors
     ///
-    /// [`EnsembleError::File`] or [`EnsembleError::Damaged`] if the folder or the keyframe cannot be read.
+    /// [`EnsembleError::File`] or [`EnsembleError::Keyframe`] if the folder or the keyframe cannot be read.
     pub fn resume(&self, registry: &Registry) -> Result<Option<(World, u64)>, EnsembleError> {
         let folder = self.folder.join("exact");
         let entries = match fs::read_dir(&folder) {
@@ -122,7 +122,7 @@ impl Run {
         };
         let frames = entries.flatten().filter_map(|entry| Some((frame_of(&entry.path())?, entry.path())));
         let Some((frame, path)) = frames.max() else { return Ok(None) };
-        let failed = |error| EnsembleError::Damaged { path: path.clone(), problem: format!("{error}") };
+        let failed = |error| EnsembleError::Keyframe { path: path.clone(), problem: format!("{error}") };
         Ok(Some((registry.load_from(&path).map_err(failed)?, frame)))
     }
 }

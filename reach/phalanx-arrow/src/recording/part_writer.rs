@@ -121,7 +121,6 @@ fn encode(builder: WriterPropertiesBuilder, field: &Field, path: Vec<String>) ->
             encode(builder, element, path)
         }
         DataType::Float32 | DataType::Float64 => builder.set_column_encoding(column, Encoding::BYTE_STREAM_SPLIT),
-        _ if field.name() == "frame" => builder.set_column_dictionary_enabled(column, true),
         DataType::UInt64 | DataType::Int64 | DataType::UInt32 | DataType::Int32 => {
             builder.set_column_encoding(column, Encoding::DELTA_BINARY_PACKED)
         }

@@ -37,7 +37,6 @@ pub struct RecorderBuilder<'r> {
     folder: PathBuf,
     registry: &'r Registry,
     run: RunFile,
-    tables: Option<Vec<String>>,
     queue: usize,
     full: Full,
     compression: Compression,
@@ -86,7 +85,7 @@ impl<'r> RecorderBuilder<'r> {
     /// components.
     #[must_use]
     pub fn tables<'a>(mut self, names: impl IntoIterator<Item = &'a str>) -> Self {
-        self.tables = Some(names.into_iter().map(str::to_owned).collect());
+        self.run.tables = Some(names.into_iter().map(str::to_owned).collect());
         self
     }
 
@@ -220,16 +219,7 @@ impl<'r> Recorder<'r> {
         let run = RunFile { every: 1, keyframe_every: 600, ..RunFile::new() };
         let folder = folder.as_ref().to_owned();
         let compression = Compression::LZ4_RAW;
-        RecorderBuilder {
-            folder,
-            registry,
-            run,
-            tables: None,
-            queue: 2,
-            full: Full::Block,
-            compression,
-            is_resumed: false,
-        }
+        RecorderBuilder { folder, registry, run, queue: 2, full: Full::Block, compression, is_resumed: false }
     }
 
     /// Continues a recording that was not finished, from its last keyframe. Returns the world in the state of that frame, and the
@@ -368,7 +358,7 @@ impl<'r> Recorder<'r> {
         if self.planned != world.components().len() {
             self.planned = world.components().len();
             for (name, id) in names::tables(world, Some(registry)) {
-                let is_wanted = self.settings.tables.as_ref().is_none_or(|tables| tables.contains(&name));
+                let is_wanted = self.settings.run.tables.as_ref().is_none_or(|tables| tables.contains(&name));
                 if is_wanted && !self.plans.contains_key(&name) {
                     let plan = CapturePlan::new(world, registry, name.clone(), id).map_err(&wrong)?;
                     self.plans.insert(name, Arc::new(plan));

@@ -32,6 +32,9 @@ pub struct RunFile {
     pub keyframe_every: u64,
     /// Whether the state of all frames can be restored, and not only that of keyframes.
     pub has_deltas: bool,
+    /// The components that have tables, if not all of them do.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tables: Option<Vec<String>>,
     /// The number of frames that were recorded, without those of a part that is not finished.
     pub frames: u64,
     /// The number of frames that are missing in tables, because the queue was full.

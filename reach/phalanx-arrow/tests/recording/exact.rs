@@ -107,6 +107,7 @@ fn without_deltas_keyframes_are_exact() {
     recorder.finish().unwrap();
     let recording = Recording::open(&folder.0).unwrap();
     assert!(recording.components().eq(["health"]));
+    assert_eq!(recording.run().tables.as_deref(), Some(&["health".to_owned()][..]));
     for frame in [0, 5, 10] {
         assert_eq!(registry.checksum(&recording.world_at(&registry, frame).unwrap()).unwrap(), sums[frame as usize]);
     }
