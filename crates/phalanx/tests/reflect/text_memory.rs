@@ -29,7 +29,8 @@ struct Team {
 fn world() -> World {
     let mut world = World::new();
     for hp in 0..20 {
-        let e = world.spawn((Health { hp, parts: [0.5, 1.5] }, Team { colour: Colour::Red }));
+        let colour = if hp < 15 { Colour::Red } else { Colour::Green };
+        let e = world.spawn((Health { hp, parts: [0.5, 1.5] }, Team { colour }));
         if hp % 2 == 0 {
             world.insert(e, Title(format!("number {hp}"))).unwrap();
         }
