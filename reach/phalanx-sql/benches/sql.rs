@@ -60,7 +60,8 @@ fn ask(session: &Session, sql: &str) -> f64 {
 fn write_recording(folder: &Path) {
     let path = folder.join("run=0/component=position/part-0000000000.parquet");
     std::fs::create_dir_all(path.parent().expect("a folder")).expect("the folder is made");
-    std::fs::write(folder.join("run=0/run.json"), r#"{"seed": 0, "finished": true, "frames": 1}"#).expect("it is written");
+    std::fs::write(folder.join("run=0/run.json"), r#"{"seed": 0, "finished": true, "frames": 1}"#)
+        .expect("it is written");
     let floats = |salt| Arc::new((0..ROWS).map(|n| value(n, salt)).collect::<Float32Array>()) as ArrayRef;
     let batch = RecordBatch::try_from_iter([
         ("frame", Arc::new(UInt32Array::from(vec![0; ROWS])) as ArrayRef),
@@ -71,7 +72,8 @@ fn write_recording(folder: &Path) {
     ])
     .expect("columns of one length");
     // As a recorder writes it.
-    let mut properties = WriterProperties::builder().set_compression(Compression::LZ4_RAW).set_dictionary_enabled(false);
+    let mut properties =
+        WriterProperties::builder().set_compression(Compression::LZ4_RAW).set_dictionary_enabled(false);
     for column in ["x", "y", "z"] {
         properties = properties.set_column_encoding(column.into(), Encoding::BYTE_STREAM_SPLIT);
     }
@@ -84,7 +86,8 @@ fn write_recording(folder: &Path) {
 fn main() {
     let arguments: Vec<String> = std::env::args().collect();
     let kept = arguments.iter().position(|argument| argument == "--write").and_then(|at| arguments.get(at + 1));
-    let folder = kept.map_or_else(|| std::env::temp_dir().join(format!("phalanx-sql-bench-{}", std::process::id())), PathBuf::from);
+    let folder = kept
+        .map_or_else(|| std::env::temp_dir().join(format!("phalanx-sql-bench-{}", std::process::id())), PathBuf::from);
     write_recording(&folder);
 
     let mut world = World::new();
