@@ -24,9 +24,12 @@ use std::path::Path;
 const FRAMES: u64 = 400;
 
 /// The part of the agents that were ever infected at the end of a run: least, mean and greatest by infectivity.
+///
+/// It counts in integers: sums of floats depend on their order, which differs on a cluster.
 const SQL: &str = "
-    select infectivity, min(share) as low, avg(share) as mean, max(share) as high, count(*) as runs from (
-        select run, infectivity, avg(case when value = 'Susceptible' then 0.0 else 1.0 end) as share
+    select infectivity, cast(min(infected) as double) / max(agents) as low, cast(sum(infected) as double) / sum(agents) as mean,
+        cast(max(infected) as double) / max(agents) as high, count(*) as runs from (
+        select run, infectivity, count(*) filter (where value <> 'Susceptible') as infected, count(*) as agents
         from health
         where frame = (select max(frame) from health)
         group by run, infectivity)
