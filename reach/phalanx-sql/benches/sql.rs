@@ -1,7 +1,7 @@
 //! `select avg(x) from position where y > 0` over a million rows: of a frozen world, of Parquet, and as a typed loop.
 //!
 //! Prints the shortest of many rounds, planning included. With `--write FOLDER` it leaves the recording there, so that
-//! `benches/duckdb.py` can ask the same of the same file.
+//! `benches/sql_duckdb.py` can ask the same of the same file.
 
 use phalanx::store::Soa;
 use phalanx::{Component, World};
@@ -60,7 +60,6 @@ fn ask(session: &Session, sql: &str) -> f64 {
 fn write_recording(folder: &Path) {
     let path = folder.join("run=0/component=position/part-0000000000.parquet");
     std::fs::create_dir_all(path.parent().expect("a folder")).expect("the folder is made");
-    std::fs::write(folder.join("run=0/run.json"), r#"{"seed": 0, "finished": true, "frames": 1}"#).expect("it is written");
     let floats = |salt| Arc::new((0..ROWS).map(|n| value(n, salt)).collect::<Float32Array>()) as ArrayRef;
     let batch = RecordBatch::try_from_iter([
         ("frame", Arc::new(UInt32Array::from(vec![0; ROWS])) as ArrayRef),
@@ -71,20 +70,30 @@ fn write_recording(folder: &Path) {
     ])
     .expect("columns of one length");
     // As a recorder writes it.
-    let mut properties = WriterProperties::builder().set_compression(Compression::LZ4_RAW).set_dictionary_enabled(false);
+    let mut properties =
+        WriterProperties::builder().set_compression(Compression::LZ4_RAW).set_dictionary_enabled(false);
     for column in ["x", "y", "z"] {
         properties = properties.set_column_encoding(column.into(), Encoding::BYTE_STREAM_SPLIT);
     }
     properties = properties.set_column_encoding("entity".into(), Encoding::DELTA_BINARY_PACKED);
-    let file = std::fs::File::create(path).expect("the file is made");
+    let file = std::fs::File::create(&path).expect("the file is made");
     let mut writer = ArrowWriter::try_new(file, batch.schema(), Some(properties.build())).expect("a writer");
     writer.write(&batch).and_then(|()| writer.close()).expect("it is written");
+    let bytes = path.metadata().expect("the file exists").len();
+    let file = path.strip_prefix(folder.join("run=0")).expect("a path within").display().to_string();
+    let json = format!(
+        r#"{{"format": 1, "seed": 0, "parameters": {{}}, "every": 1, "keyframe_every": 600, "has_deltas": false, "frames": 1,
+            "skipped": 0, "finished": true, "schema": {{}}, "keyframes": [], "deltas": [],
+            "parts": [{{"file": "{file}", "first": 0, "rows": {ROWS}, "bytes": {bytes}, "checksum": "0"}}]}}"#
+    );
+    std::fs::write(folder.join("run=0/run.json"), json).expect("it is written");
 }
 
 fn main() {
     let arguments: Vec<String> = std::env::args().collect();
     let kept = arguments.iter().position(|argument| argument == "--write").and_then(|at| arguments.get(at + 1));
-    let folder = kept.map_or_else(|| std::env::temp_dir().join(format!("phalanx-sql-bench-{}", std::process::id())), PathBuf::from);
+    let folder = kept
+        .map_or_else(|| std::env::temp_dir().join(format!("phalanx-sql-bench-{}", std::process::id())), PathBuf::from);
     write_recording(&folder);
 
     let mut world = World::new();

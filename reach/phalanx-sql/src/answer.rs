@@ -108,12 +108,7 @@ async fn write_answer(session: &Session, sql: &str, format: Format, options: &Qu
 }
 
 /// Writes at most `limit` rows.
-async fn write_rows<W: Write + Send>(
-    mut rows: RowStream,
-    format: Format,
-    limit: usize,
-    out: W,
-) -> Result<(), Failure> {
+async fn write_rows<W: Write + Send>(mut rows: RowStream, format: Format, limit: usize, out: W) -> Result<(), Failure> {
     let failed = |error: io::Error| Failure::Failed(format!("cannot write the answer: {error}"));
     let mut writer = RowWriter::new(format, rows.schema(), BufWriter::new(out)).map_err(failed)?;
     let mut left = limit;

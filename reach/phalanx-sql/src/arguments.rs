@@ -40,7 +40,8 @@ Options of scheduler and executor:
     --cores N                     executor: run N tasks at a time (default: all cores)
     --memory MIB                  executor: memory for sorts and groups, before they use files
     --work-dir FOLDER             executor: folder for intermediate results (default: a temporary one)
-    --executor-timeout SECONDS    scheduler: give up executors that are silent for so long (default 20)
+    --executor-timeout SECONDS    scheduler: queries of an executor that is silent for this time fail
+                                  (default 20)
 
 Exit codes: 0 done, 1 the query or its data are wrong, 2 the arguments are wrong.
 ";

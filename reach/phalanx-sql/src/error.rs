@@ -83,7 +83,11 @@ impl From<DataFusionError> for SqlError {
             && let SchemaError::FieldNotFound { field, valid_fields } = &**schema
         {
             let columns: Vec<String> = valid_fields.iter().map(|column| column.name.clone()).collect();
-            return SqlError::NoSuchColumn { name: field.flat_name(), nearest: nearest(&field.name, &columns), columns };
+            return SqlError::NoSuchColumn {
+                name: field.flat_name(),
+                nearest: nearest(&field.name, &columns),
+                columns,
+            };
         }
         match error {
             DataFusionError::External(inner) => match inner.downcast::<SqlError>() {
@@ -135,7 +139,9 @@ impl fmt::Display for SqlError {
             SqlError::NotAQuery(what) => write!(f, "worlds and recordings are only read: {what}"),
             SqlError::View(error) => write!(f, "text query: {error}"),
             SqlError::NoWorld => f.write_str("views by text query need a world, and this session has recordings"),
-            SqlError::NotRecorded => f.write_str("a cluster answers queries over recordings, not over a world in memory"),
+            SqlError::NotRecorded => {
+                f.write_str("a cluster answers queries over recordings, not over a world in memory")
+            }
             SqlError::Cluster(reason) => write!(f, "cluster: {reason}"),
             SqlError::Query(error) => f.write_str(&error.strip_backtrace()),
         }

@@ -1,7 +1,7 @@
 //! The program `phalanx-sql`: SQL over recordings, on this machine or on a cluster.
 
-mod arguments;
 mod answer;
+mod arguments;
 #[cfg(feature = "cluster")]
 mod roles;
 

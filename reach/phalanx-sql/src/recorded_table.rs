@@ -82,8 +82,10 @@ impl RecordedTable {
         let schema = Arc::new(common_schema(read.iter().map(|(file, footer)| (file.path.as_path(), &footer.schema)))?);
         let mut files = Vec::with_capacity(read.len());
         for (RecordedFile { path, constants, .. }, footer) in read {
-            let location = object_store::path::Path::from_absolute_path(&path).map_err(|e| SqlError::broken(&path, e))?;
-            let statistics = statistics(&footer.metadata, &schema, &constants).map_err(|e| SqlError::broken(&path, e))?;
+            let location =
+                object_store::path::Path::from_absolute_path(&path).map_err(|e| SqlError::broken(&path, e))?;
+            let statistics =
+                statistics(&footer.metadata, &schema, &constants).map_err(|e| SqlError::broken(&path, e))?;
             files.push(TableFile { path, location, size: footer.size, constants, statistics });
         }
         let constants: Vec<FieldRef> = constants.into_iter().map(|field| renamed(field, &schema)).collect();
@@ -121,8 +123,7 @@ impl RecordedTable {
             ColumnarValue::Scalar(value) => value.to_array_of_size(self.files.len())?,
         };
         let passed = datafusion::common::cast::as_boolean_array(&passed)?;
-        let passed: BooleanArray =
-            if passed.null_count() > 0 { prep_null_mask_filter(passed) } else { passed.clone() };
+        let passed: BooleanArray = if passed.null_count() > 0 { prep_null_mask_filter(passed) } else { passed.clone() };
         Ok(self.files.iter().zip(passed.values()).filter(|(_, passed)| *passed).map(|(file, _)| file).collect())
     }
 
@@ -267,7 +268,8 @@ fn footer(file: &RecordedFile) -> Result<Footer, SqlError> {
         return Err(SqlError::broken(path, format!("it has {size} bytes, and should have {}", file.bytes)));
     }
     let source = File::open(path).map_err(|error| SqlError::io(path, error))?;
-    let metadata = ParquetMetaDataReader::new().parse_and_finish(&source).map_err(|error| SqlError::broken(path, error))?;
+    let metadata =
+        ParquetMetaDataReader::new().parse_and_finish(&source).map_err(|error| SqlError::broken(path, error))?;
     let of_file = metadata.file_metadata();
     let schema = parquet_to_arrow_schema(of_file.schema_descr(), of_file.key_value_metadata())
         .map_err(|error| SqlError::broken(path, error))?;
@@ -283,7 +285,8 @@ fn read_whole(path: &Path) -> Result<(), SqlError> {
     let file = File::open(path).map_err(|error| SqlError::io(path, error))?;
     // Queries read the index of pages, too.
     let options = ArrowReaderOptions::new().with_page_index_policy(PageIndexPolicy::Optional);
-    let reader = ParquetRecordBatchReaderBuilder::try_new_with_options(file, options).and_then(|builder| builder.build());
+    let reader =
+        ParquetRecordBatchReaderBuilder::try_new_with_options(file, options).and_then(|builder| builder.build());
     for batch in reader.map_err(|error| SqlError::broken(path, error))? {
         batch.map_err(|error| SqlError::broken(path, error))?;
     }

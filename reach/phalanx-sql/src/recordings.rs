@@ -183,7 +183,8 @@ impl Constants {
             columns.insert(at + 1, values);
         }
         let schema = Arc::new(Schema::new(fields));
-        let batch = RecordBatch::try_new(Arc::clone(&schema), columns).map_err(datafusion::error::DataFusionError::from)?;
+        let batch =
+            RecordBatch::try_new(Arc::clone(&schema), columns).map_err(datafusion::error::DataFusionError::from)?;
         Ok(MemTable::try_new(schema, vec![vec![batch]])?)
     }
 }

@@ -3,9 +3,7 @@
 use crate::Failure;
 use crate::arguments::{ServeOptions, Usage};
 use phalanx_sql::Session;
-use phalanx_sql::cluster::{
-    Cluster, ExecutorOptions, Exposed, SchedulerOptions, serve_executor, serve_scheduler,
-};
+use phalanx_sql::cluster::{Cluster, ExecutorOptions, Exposed, SchedulerOptions, serve_executor, serve_scheduler};
 use std::io::Write;
 use std::net::SocketAddr;
 

@@ -344,7 +344,11 @@ mod tests {
     impl Numbers {
         fn new(lens: &[usize]) -> Arc<Numbers> {
             let fields = [ENTITY, "a", "b", "c"].map(|name| Field::new(name, DataType::UInt64, false));
-            Arc::new(Numbers { schema: Arc::new(Schema::new(fields.to_vec())), lens: lens.to_vec(), read: Mutex::default() })
+            Arc::new(Numbers {
+                schema: Arc::new(Schema::new(fields.to_vec())),
+                lens: lens.to_vec(),
+                read: Mutex::default(),
+            })
         }
     }
 
@@ -363,7 +367,8 @@ mod tests {
                 0 => (piece * 1_000_000 + row) as u64,
                 column => (row % (10 * column)) as u64,
             };
-            let array = |column| Arc::new(rows.clone().map(|row| number(column, row)).collect::<UInt64Array>()) as ArrayRef;
+            let array =
+                |column| Arc::new(rows.clone().map(|row| number(column, row)).collect::<UInt64Array>()) as ArrayRef;
             Ok(columns.iter().map(array).collect())
         }
 

@@ -4,13 +4,13 @@ use phalanx::{Component, Entity, World};
 
 #[derive(Component, Clone, Copy)]
 #[component(plain)]
-pub struct Position {
-    pub x: f32,
-    pub y: f32,
+pub(crate) struct Position {
+    pub(crate) x: f32,
+    pub(crate) y: f32,
 }
 
-#[derive(Component, Clone, Copy, PartialEq, Eq)]
-pub enum Health {
+#[derive(Component, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub(crate) enum Health {
     Susceptible,
     Infected,
     Recovered,
@@ -19,8 +19,8 @@ pub enum Health {
 /// The frames until an agent recovers. Few agents have it, and it comes and goes: a sparse set.
 #[derive(Component, Clone, Copy)]
 #[component(layout = "pool", plain)]
-pub struct Sick {
-    pub left: u32,
+pub(crate) struct Sick {
+    pub(crate) left: u32,
 }
 
 const AGENTS: usize = 1000;
@@ -47,14 +47,14 @@ impl Random {
 }
 
 /// The state of one run.
-pub struct Epidemic {
-    pub world: World,
+pub(crate) struct Epidemic {
+    pub(crate) world: World,
     random: Random,
     infectivity: f32,
 }
 
 impl Epidemic {
-    pub fn new(seed: u64, infectivity: f64) -> Epidemic {
+    pub(crate) fn new(seed: u64, infectivity: f64) -> Epidemic {
         let mut random = Random(seed);
         let mut world = World::new();
         for n in 0..AGENTS {
@@ -69,7 +69,7 @@ impl Epidemic {
     }
 
     /// Runs one frame.
-    pub fn step(&mut self) {
+    pub(crate) fn step(&mut self) {
         let Epidemic { world, random, infectivity } = self;
         world.query_mut::<&mut Position>().for_each(|position| {
             position.x = (position.x + (random.unit() - 0.5) * REACH).rem_euclid(1.0);

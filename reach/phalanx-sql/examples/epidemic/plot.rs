@@ -4,11 +4,11 @@ use std::fmt::Write;
 
 /// What a parameter led to: its value, and the least, mean and greatest outcome.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Point {
-    pub at: f64,
-    pub low: f64,
-    pub mean: f64,
-    pub high: f64,
+pub(crate) struct Point {
+    pub(crate) at: f64,
+    pub(crate) low: f64,
+    pub(crate) mean: f64,
+    pub(crate) high: f64,
 }
 
 const WIDTH: f64 = 640.0;
@@ -16,7 +16,7 @@ const HEIGHT: f64 = 400.0;
 const MARGIN: f64 = 56.0;
 
 /// Draws the points. Outcomes are from 0 to 1.
-pub fn svg(points: &[Point], title: &str, across: &str, up: &str) -> String {
+pub(crate) fn svg(points: &[Point], title: &str, across: &str, up: &str) -> String {
     let least = points.iter().map(|point| point.at).fold(f64::INFINITY, f64::min).min(0.0);
     let most = points.iter().map(|point| point.at).fold(f64::NEG_INFINITY, f64::max).max(least + 1e-9);
     let x = |at: f64| MARGIN + (at - least) / (most - least) * (WIDTH - 1.5 * MARGIN);
@@ -36,11 +36,21 @@ pub fn svg(points: &[Point], title: &str, across: &str, up: &str) -> String {
         let outcome = f64::from(tenth) / 10.0;
         let (left, right, at) = (x(least), x(most), y(outcome));
         let _ = writeln!(text, "<path d=\"M{left:.1} {at:.1}H{right:.1}\" stroke=\"#ddd\"/>");
-        let _ = writeln!(text, "<text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"end\">{outcome:.1}</text>", left - 6.0, at + 4.0);
+        let _ = writeln!(
+            text,
+            "<text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"end\">{outcome:.1}</text>",
+            left - 6.0,
+            at + 4.0
+        );
     }
     for point in points {
         let (at, bottom) = (x(point.at), HEIGHT - MARGIN + 18.0);
-        let _ = writeln!(text, "<path d=\"M{at:.1} {:.1}V{:.1}\" stroke=\"#9ab\" stroke-width=\"3\"/>", y(point.low), y(point.high));
+        let _ = writeln!(
+            text,
+            "<path d=\"M{at:.1} {:.1}V{:.1}\" stroke=\"#9ab\" stroke-width=\"3\"/>",
+            y(point.low),
+            y(point.high)
+        );
         let _ = writeln!(text, "<text x=\"{at:.1}\" y=\"{bottom:.1}\" text-anchor=\"middle\">{}</text>", point.at);
     }
     let line: Vec<String> = points.iter().map(|point| format!("{:.1} {:.1}", x(point.at), y(point.mean))).collect();

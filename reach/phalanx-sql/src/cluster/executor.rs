@@ -3,16 +3,16 @@
 use super::{Exposed, LARGEST_MESSAGE, advertised, check_exposed, root_cause};
 use crate::SqlError;
 use arrow_flight::flight_service_server::FlightServiceServer;
+use ballista_core::extension::SessionConfigExt;
 use ballista_core::ids::new_instance_id;
 use ballista_core::serde::BallistaCodec;
+use ballista_core::serde::protobuf::ExecutorRegistration;
 use ballista_core::serde::protobuf::scheduler_grpc_client::SchedulerGrpcClient;
-use ballista_core::serde::protobuf::{ExecutorRegistration, ExecutorStoppedParams};
 use ballista_core::serde::scheduler::{ExecutorOperatingSystemSpecification, ExecutorSpecification};
 use ballista_core::utils::{
     GrpcClientConfig, GrpcServerConfig, create_grpc_client_endpoint, create_grpc_server, create_grpc_server_incoming,
     default_config_producer,
 };
-use ballista_core::extension::SessionConfigExt;
 use ballista_core::{BALLISTA_PROTOCOL_VERSION, RuntimeProducer};
 use ballista_executor::execution_loop::poll_loop;
 use ballista_executor::executor::Executor;
@@ -83,7 +83,7 @@ impl ExecutorOptions {
 
 /// Runs an executor until `stop` is ready, or an error. Calls `ready` with its address once it listens.
 ///
-/// When it stops, the scheduler gives its tasks to others, and its intermediate results are removed.
+/// When it stops, its intermediate results are removed, and queries that it works for fail.
 ///
 /// # Errors
 ///
@@ -94,16 +94,11 @@ pub async fn serve_executor(
     ready: impl FnOnce(SocketAddr),
     stop: impl Future<Output = ()>,
 ) -> Result<(), SqlError> {
-    let Started { address, id, mut scheduler, serving } = start(&options).await?;
+    let Started { address, serving } = start(&options).await?;
     ready(address);
     tokio::select! {
         result = serving => result,
-        () = stop => {
-            let farewell = ExecutorStoppedParams { executor_id: id, reason: "stopped".into() };
-            // A scheduler that does not answer notices the silence.
-            let _ = tokio::time::timeout(Duration::from_secs(2), scheduler.executor_stopped(farewell)).await;
-            Ok(())
-        }
+        () = stop => Ok(()),
     }
 }
 
@@ -111,8 +106,6 @@ pub async fn serve_executor(
 pub(super) struct Started {
     pub(super) serving: Pin<Box<dyn Future<Output = Result<(), SqlError>> + Send>>,
     address: SocketAddr,
-    id: String,
-    scheduler: SchedulerGrpcClient<Channel>,
 }
 
 /// Starts to listen, and connects to the scheduler.
@@ -125,9 +118,8 @@ pub(super) async fn start(options: &ExecutorOptions) -> Result<Started, SqlError
     let address = incoming.local_addr().map_err(|error| SqlError::Cluster(error.to_string()))?;
     let scheduler = connect(&options.scheduler).await?;
 
-    let id = new_instance_id();
     let registration = ExecutorRegistration {
-        id: id.clone(),
+        id: new_instance_id(),
         host: Some(advertised(address.ip(), options.host.as_deref())),
         port: u32::from(address.port()),
         // The scheduler never calls an executor that asks for its tasks.
@@ -148,7 +140,7 @@ pub(super) async fn start(options: &ExecutorOptions) -> Result<Started, SqlError
         .max_encoding_message_size(LARGEST_MESSAGE as usize);
     let listening = create_grpc_server(&server).add_service(results).serve_with_incoming(incoming);
     let tasks = poll_loop::<LogicalPlanNode, PhysicalPlanNode, _>(
-        scheduler.clone(),
+        scheduler,
         Arc::new(executor),
         BallistaCodec::default(),
         None,
@@ -162,7 +154,7 @@ pub(super) async fn start(options: &ExecutorOptions) -> Result<Started, SqlError
             result = tasks => result.map_err(|error| SqlError::Cluster(error.to_string())),
         }
     });
-    Ok(Started { serving, address, id, scheduler })
+    Ok(Started { serving, address })
 }
 
 /// Connects to a scheduler, which may be about to start.
@@ -212,7 +204,8 @@ impl Folder {
                 (path.to_owned(), None)
             }
             None => {
-                let made = TempDir::with_prefix("phalanx-sql-").map_err(|error| SqlError::io(&std::env::temp_dir(), error))?;
+                let made =
+                    TempDir::with_prefix("phalanx-sql-").map_err(|error| SqlError::io(&std::env::temp_dir(), error))?;
                 (made.path().to_owned(), Some(made))
             }
         };

@@ -5,7 +5,7 @@
 //! from the executors.
 //!
 //! [`serve_scheduler`] and [`serve_executor`] are the other two parts; the program has them as `phalanx-sql scheduler` and
-//! `phalanx-sql executor`. Ballista's own programs of the same version work as well.
+//! `phalanx-sql executor`. Ballista's own scheduler may give wrong answers when an executor is lost; this one fails the query.
 //!
 //! Ballista has no authentication: a client that reaches a port reads all files that the process can read. So a scheduler or an
 //! executor binds to a loopback address unless [`Exposed::Yes`] is said.
@@ -73,14 +73,16 @@ impl Cluster {
     pub async fn connect(address: &str) -> Result<Cluster, SqlError> {
         let rest = ["df://", "http://"].iter().find_map(|scheme| address.strip_prefix(scheme)).unwrap_or(address);
         let rest = rest.trim_end_matches('/');
-        let wrong = |why: &str| SqlError::Cluster(format!("`{address}` is not an address such as df://host:50050: {why}"));
+        let wrong =
+            |why: &str| SqlError::Cluster(format!("`{address}` is not an address such as df://host:50050: {why}"));
         if rest.is_empty() || rest.contains(['/', '@', '?', '#', ' ']) {
             return Err(wrong("a host and a port are expected"));
         }
         let has_port = rest.rsplit_once(':').is_some_and(|(host, _)| !host.contains(':') || host.ends_with(']'));
         let url = if has_port { format!("http://{rest}") } else { format!("http://{rest}:{SCHEDULER_PORT}") };
         let client = GrpcClientConfig::from(&SessionConfig::new_with_ballista().ballista_config());
-        let endpoint = create_grpc_client_endpoint(url.clone(), Some(&client)).map_err(|error| wrong(&error.to_string()))?;
+        let endpoint =
+            create_grpc_client_endpoint(url.clone(), Some(&client)).map_err(|error| wrong(&error.to_string()))?;
         let unreachable = |why: String| SqlError::Cluster(format!("no scheduler at {address}: {why}"));
         match tokio::time::timeout(Duration::from_secs(10), endpoint.connect()).await {
             Err(_) => Err(unreachable("no answer within 10 s".into())),
@@ -133,16 +135,31 @@ impl Cluster {
         let codec = config.ballista_physical_extension_codec();
         let ballista = config.ballista_config();
         let session = state.session_id().to_owned();
-        let running =
-            execute_physical_plan::<PhysicalPlanNode>(self.url.clone(), &ballista, plan, codec.as_ref(), session, config);
-        running.await.map_err(|error| SqlError::Cluster(error.strip_backtrace()))
+        let running = execute_physical_plan::<PhysicalPlanNode>(
+            self.url.clone(),
+            &ballista,
+            plan,
+            codec.as_ref(),
+            session,
+            config,
+        );
+        running.await.map_err(|error| {
+            let reason = error.strip_backtrace();
+            // The scheduler of this crate cancels jobs for this reason only.
+            let why = if reason.ends_with("Cancelled") { ": an executor that worked for it was lost" } else { "" };
+            SqlError::Cluster(format!("{reason}{why}"))
+        })
     }
 }
 
 impl fmt::Debug for Cluster {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let here = self.here.as_ref().map_or(0, |tasks| tasks.0.len());
-        write!(f, "Cluster({}, {} partitions, {here} tasks here, Ballista {BALLISTA_VERSION})", self.url, self.partitions)
+        write!(
+            f,
+            "Cluster({}, {} partitions, {here} tasks here, Ballista {BALLISTA_VERSION})",
+            self.url, self.partitions
+        )
     }
 }
 
@@ -151,7 +168,8 @@ fn check_exposed(listen: SocketAddr, exposed: Exposed) -> Result<(), SqlError> {
     if listen.ip().is_loopback() || exposed == Exposed::Yes {
         return Ok(());
     }
-    let reason = "other machines reach it, and Ballista has no authentication: use a loopback address, or expose it on purpose";
+    let reason =
+        "other machines reach it, and Ballista has no authentication: use a loopback address, or expose it on purpose";
     Err(SqlError::Cluster(format!("refused to listen on {listen}: {reason}")))
 }
 

@@ -65,7 +65,8 @@ async fn damaged_files_are_named_from_a_cluster() {
     std::fs::write(&path, bytes).unwrap();
     let cluster = Cluster::here(1, 2).await.unwrap();
     let session = Session::recordings(folder.path()).unwrap().on(cluster).unwrap();
-    let error = session.query("select run, sum(x), sum(frame), sum(entity) from position group by run").await.unwrap_err();
+    let error =
+        session.query("select run, sum(x), sum(frame), sum(entity) from position group by run").await.unwrap_err();
     assert!(matches!(&error, SqlError::Broken { path: named, .. } if *named == path), "{error:?}");
 }
 
@@ -92,7 +93,7 @@ struct Processes {
 
 impl Processes {
     fn start(executors: usize, cores: usize) -> Processes {
-        let (scheduler, address) = start(&["scheduler", "--listen", "127.0.0.1:0", "--executor-timeout", "6"]);
+        let (scheduler, address) = start(&["scheduler", "--listen", "127.0.0.1:0", "--executor-timeout", "7"]);
         let mut processes = Processes { address: address.clone(), scheduler, executors: Vec::new() };
         for _ in 0..executors {
             let (child, _) = start(&["executor", "--scheduler", &address, "--cores", &cores.to_string()]);
@@ -147,7 +148,8 @@ fn processes_give_the_same_rows_and_listen_on_loopback_only() {
     }
     #[cfg(target_os = "linux")]
     {
-        let listening = [&processes.scheduler, &processes.executors[0], &processes.executors[1]].map(listening_addresses);
+        let listening =
+            [&processes.scheduler, &processes.executors[0], &processes.executors[1]].map(listening_addresses);
         assert!(listening.iter().all(|addresses| addresses.len() == 1), "{listening:?}");
         // 127.0.0.1, as the kernel writes it.
         assert!(listening.iter().flatten().all(|address| address.starts_with("0100007F:")), "{listening:?}");

@@ -70,7 +70,8 @@ fn a_file_appears_when_it_is_whole() {
     let failed = run(&["--out", csv.to_str().unwrap(), path, "select 1 / (run - 1) from runs"]);
     assert_eq!(failed.status.code(), Some(1));
     assert_eq!(fs::read_to_string(&csv).unwrap(), "run\n0\n1\n2\n");
-    let names: Vec<String> = fs::read_dir(folder.path()).unwrap().map(|e| e.unwrap().file_name().into_string().unwrap()).collect();
+    let names: Vec<String> =
+        fs::read_dir(folder.path()).unwrap().map(|e| e.unwrap().file_name().into_string().unwrap()).collect();
     assert!(!names.iter().any(|name| name.contains("partial")), "{names:?}");
     let nowhere = run(&["--out", "/nowhere/answer.csv", path, "select 1"]);
     assert_eq!(nowhere.status.code(), Some(1));
@@ -131,8 +132,7 @@ fn tables_are_listed() {
 #[test]
 fn a_query_is_read_from_standard_input() {
     let folder = write_runs(1, 2, 2);
-    let mut child =
-        program().arg(folder.path()).arg("-").stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+    let mut child = program().arg(folder.path()).arg("-").stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
     child.stdin.take().unwrap().write_all(b"select count(*) as n from runs").unwrap();
     assert_eq!(done(&child.wait_with_output().unwrap()), "n\n1\n");
 }

@@ -129,14 +129,18 @@ fn columns_of_other_types_are_named() {
     use phalanx_sql::datafusion::arrow::array::{ArrayRef, StringArray};
     let folder = write_runs(2, 4, 3);
     let path = folder.path().join("run=1").join(PARTS[1]);
-    let batch = RecordBatch::try_from_iter([("x", std::sync::Arc::new(StringArray::from(vec!["a"])) as ArrayRef)]).unwrap();
+    let batch =
+        RecordBatch::try_from_iter([("x", std::sync::Arc::new(StringArray::from(vec!["a"])) as ArrayRef)]).unwrap();
     let file = fs::File::create(&path).unwrap();
     let mut writer = phalanx_sql::datafusion::parquet::arrow::ArrowWriter::try_new(file, batch.schema(), None).unwrap();
     writer.write(&batch).unwrap();
     writer.close().unwrap();
     write_json(&folder.path().join("run=1"), 1, 4, "{}", true, &[(PARTS[0], 6), (PARTS[1], 1)]);
     let error = Session::recordings(folder.path()).unwrap().blocking_query("select * from position").unwrap_err();
-    assert!(matches!(&error, SqlError::Broken { path: named, reason } if *named == path && reason.contains("`x`")), "{error}");
+    assert!(
+        matches!(&error, SqlError::Broken { path: named, reason } if *named == path && reason.contains("`x`")),
+        "{error}"
+    );
 }
 
 #[test]
@@ -146,22 +150,30 @@ fn broken_files_are_skipped_on_request() {
     fs::write(run.join(PARTS[0]), b"PAR1 but not really").unwrap();
     describe_run(&run, 3, 4, 3);
     fs::write(folder.path().join("run=2/run.json"), "{").unwrap();
-    assert!(matches!(Session::recordings(folder.path()), Err(SqlError::Broken { path, .. }) if path.ends_with("run=2/run.json")));
+    assert!(
+        matches!(Session::recordings(folder.path()), Err(SqlError::Broken { path, .. }) if path.ends_with("run=2/run.json"))
+    );
     let session = Session::open(folder.path(), Broken::Skip).unwrap();
     assert_eq!(count(&session, "select count(*) from position"), 2 * 12 + 6);
     let notes = session.notes().join("\n");
-    assert!(notes.contains("run=2/run.json") && notes.contains("run=3/component=position/part-0000000000.parquet"), "{notes}");
+    assert!(
+        notes.contains("run=2/run.json") && notes.contains("run=3/component=position/part-0000000000.parquet"),
+        "{notes}"
+    );
 }
 
 #[test]
 fn what_run_json_says_is_checked() {
     let folder = Folder::new();
     let run = write_run(folder.path(), 0, 4, 3);
-    let ask = || Session::recordings(folder.path()).and_then(|session| session.blocking_query("select * from position"));
+    let ask =
+        || Session::recordings(folder.path()).and_then(|session| session.blocking_query("select * from position"));
     assert_eq!(ask().unwrap().len(), 12);
     // Another number of rows, or of bytes.
     write_json(&run, 0, 4, "{}", true, &[(PARTS[0], 7)]);
-    assert!(matches!(ask(), Err(SqlError::Broken { path, reason }) if path == run.join(PARTS[0]) && reason.contains("6 rows")));
+    assert!(
+        matches!(ask(), Err(SqlError::Broken { path, reason }) if path == run.join(PARTS[0]) && reason.contains("6 rows"))
+    );
     describe_run(&run, 0, 4, 3);
     let mut bytes = fs::read(run.join(PARTS[0])).unwrap();
     bytes.push(0);

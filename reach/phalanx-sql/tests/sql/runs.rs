@@ -94,8 +94,7 @@ pub(crate) fn write_run(folder: &Path, run: u64, frames: u32, entities: u64) -> 
 /// Writes the `run.json` of [`write_run`].
 pub(crate) fn describe_run(path: &Path, run: u64, frames: u32, entities: u64) {
     let rows = [u64::from(frames / 2) * entities, u64::from(frames - frames / 2) * entities];
-    let parameters =
-        format!(r#"{{"speed": {:?}, "model": "m{}", "x": {run}}}"#, (run % 4) as f64 * 0.5, run % 2);
+    let parameters = format!(r#"{{"speed": {:?}, "model": "m{}", "x": {run}}}"#, (run % 4) as f64 * 0.5, run % 2);
     write_json(path, run, frames, &parameters, true, &[(PARTS[0], rows[0]), (PARTS[1], rows[1])]);
 }
 

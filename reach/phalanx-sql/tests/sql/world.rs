@@ -46,7 +46,8 @@ fn each_component_is_a_table() {
         shown.to_string(),
         "+-----+------+\n| x   | y    |\n+-----+------+\n| 8.0 | -8.0 |\n| 9.0 | -9.0 |\n+-----+------+"
     );
-    let listed = session.blocking_query("select table_name from information_schema.tables where table_schema = 'public'");
+    let listed =
+        session.blocking_query("select table_name from information_schema.tables where table_schema = 'public'");
     assert_eq!(listed.unwrap().len(), 4);
 }
 
@@ -54,7 +55,10 @@ fn each_component_is_a_table() {
 fn filters_limits_and_counts_reach_the_scan() {
     let session = session(1000);
     let filtered = plan(&session, "select x from position where y < -5 and x < 100 limit 3");
-    assert!(filtered.contains("world, rows=1000") && filtered.contains("filter=y") && filtered.contains("fetch=3"), "{filtered}");
+    assert!(
+        filtered.contains("world, rows=1000") && filtered.contains("filter=y") && filtered.contains("fetch=3"),
+        "{filtered}"
+    );
     assert!(!filtered.contains("FilterExec"), "the scan's filter is exact: {filtered}");
     let counted = plan(&session, "select count(*) from position");
     assert!(!counted.contains("DataSourceExec"), "the number of rows is known: {counted}");
@@ -122,7 +126,10 @@ fn a_world_is_only_read() {
         "set datafusion.execution.batch_size = 1",
     ] {
         let error = session.blocking_query(sql).unwrap_err();
-        assert!(matches!(error, SqlError::NotAQuery(_) | SqlError::Query(_) | SqlError::NoSuchTable { .. }), "{sql}: {error:?}");
+        assert!(
+            matches!(error, SqlError::NotAQuery(_) | SqlError::Query(_) | SqlError::NoSuchTable { .. }),
+            "{sql}: {error:?}"
+        );
     }
     assert!(!std::path::Path::new("/tmp/never.csv").exists());
     assert_eq!(session.tables().len(), 4);

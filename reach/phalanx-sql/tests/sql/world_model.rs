@@ -125,7 +125,7 @@ fn models(world: &World) -> Vec<Model> {
         Model {
             table: "velocity",
             columns: &[("dx", true), ("steps", false)],
-            rows: velocity.iter().map(|(e, v)| (e, vec![*v.dx, (*v.steps).into()])).collect(),
+            rows: velocity.iter().map(|(e, v)| (e, vec![v.dx, v.steps.into()])).collect(),
         },
         Model {
             table: "health",
@@ -178,11 +178,17 @@ fn condition(rng: &mut Rng, model: &Model, depth: usize) -> Condition {
     match rng.below(if depth == 0 { 1 } else { 5 }) {
         2 => {
             let (a, b) = (condition(rng, model, depth - 1), condition(rng, model, depth - 1));
-            Condition { sql: format!("({} and {})", a.sql, b.sql), test: Box::new(move |row| (a.test)(row) && (b.test)(row)) }
+            Condition {
+                sql: format!("({} and {})", a.sql, b.sql),
+                test: Box::new(move |row| (a.test)(row) && (b.test)(row)),
+            }
         }
         3 => {
             let (a, b) = (condition(rng, model, depth - 1), condition(rng, model, depth - 1));
-            Condition { sql: format!("({} or {})", a.sql, b.sql), test: Box::new(move |row| (a.test)(row) || (b.test)(row)) }
+            Condition {
+                sql: format!("({} or {})", a.sql, b.sql),
+                test: Box::new(move |row| (a.test)(row) || (b.test)(row)),
+            }
         }
         4 => {
             let a = condition(rng, model, depth - 1);
@@ -190,7 +196,8 @@ fn condition(rng: &mut Rng, model: &Model, depth: usize) -> Condition {
         }
         _ => match rng.below(4) {
             0 if !model.rows.is_empty() => {
-                let wanted: Vec<Entity> = (0..1 + rng.below(3)).map(|_| model.rows[rng.below(model.rows.len())].0).collect();
+                let wanted: Vec<Entity> =
+                    (0..1 + rng.below(3)).map(|_| model.rows[rng.below(model.rows.len())].0).collect();
                 let list: Vec<String> = wanted.iter().map(|entity| entity.to_bits().to_string()).collect();
                 let sql = match &list[..] {
                     [one] => format!("entity = {one}"),
@@ -248,10 +255,8 @@ fn queries_equal_typed_loops() {
 
                 let (column, _) = model.columns[rng.below(model.columns.len())];
                 let at = model.columns.iter().position(|(name, _)| *name == column).unwrap();
-                let sql = format!(
-                    "select count(*), sum(cast({column} as double)) from {table} where {}",
-                    condition.sql
-                );
+                let sql =
+                    format!("select count(*), sum(cast({column} as double)) from {table} where {}", condition.sql);
                 let rows = ask(&session, &sql);
                 let batch = single(&rows);
                 assert_eq!(batch.column(0).as_primitive::<Int64Type>().value(0), expected.len() as i64, "{sql}");
@@ -286,7 +291,9 @@ fn joins_and_groups_equal_typed_loops() {
             *entry = (entry.0 + 1, entry.1 + u64::from(health.0));
         }
         let mut hurt: Vec<u64> = Vec::new();
-        for (entity, _, health) in world.query_filtered::<(Entity, &Position, &Health), phalanx::Without<Level>>().iter() {
+        for (entity, _, health) in
+            world.query_filtered::<(Entity, &Position, &Health), phalanx::Without<Level>>().iter()
+        {
             if health.0 < 5 {
                 hurt.push(entity.to_bits());
             }
@@ -294,11 +301,14 @@ fn joins_and_groups_equal_typed_loops() {
         hurt.sort_unstable();
         let frozen = FrozenWorld::new(world);
         let session = Session::over(&frozen).unwrap();
-        let sql = "select team.value, count(*), sum(health.value) from team join health using (entity) group by 1 order by 1";
+        let sql =
+            "select team.value, count(*), sum(health.value) from team join health using (entity) group by 1 order by 1";
         let rows = ask(&session, sql);
         let mut got = BTreeMap::new();
         for batch in rows.batches() {
-            let names = datafusion::arrow::compute::cast(batch.column(0), &datafusion::arrow::datatypes::DataType::Utf8).unwrap();
+            let names =
+                datafusion::arrow::compute::cast(batch.column(0), &datafusion::arrow::datatypes::DataType::Utf8)
+                    .unwrap();
             for row in 0..batch.num_rows() {
                 let count = batch.column(1).as_primitive::<Int64Type>().value(row);
                 let sum = batch.column(2).as_primitive::<UInt64Type>().value(row);
