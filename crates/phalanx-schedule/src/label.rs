@@ -72,7 +72,8 @@ impl fmt::Display for Label {
 /// A function that is a system, a [`SystemSet`], or the name of a system: what `before` and `after` take.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` names no systems",
-    note = "an order refers to a function that is a system, to a `SystemSet`, or to the name of a system as text"
+    note = "an order refers to a function that is a system, to a `SystemSet`, or to the name of a system as text",
+    note = "an order refers to one of these: write `.after(a).after(b)` for several"
 )]
 pub trait IntoLabel<Marker> {
     /// Returns the label.

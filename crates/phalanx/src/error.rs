@@ -353,7 +353,7 @@ impl fmt::Display for NameError {
             NameError::Slash => f.write_str("a name does not contain /"),
             NameError::TooLong { len } => write!(f, "a name has at most 63 bytes, not {len}"),
             NameError::NoSuchEntity(error) => error.fmt(f),
-            NameError::Taken { holder } => write!(f, "{holder} has the name, beside it"),
+            NameError::Taken { holder } => write!(f, "the name is taken: {holder} has it"),
             NameError::Alloc(error) => error.fmt(f),
         }
     }

@@ -6,7 +6,7 @@
 //!
 //! Phalanx is not an engine: your code calls its functions in the order that you choose. If you like, the crate
 //! `phalanx-schedule` runs [systems](system) in a fixed order, on one thread or several. The containers below a world can be used
-//! alone; they are in the crate [`phalanx_store`](store).
+//! alone; they are in the crate [`phalanx_store`](store). The repository has a guide in `docs/guide`.
 //!
 //! # Example
 //!

@@ -74,15 +74,15 @@ pub(super) fn advise(report: &ComponentReport, counted: bool) -> Advice {
     let why = match greatest(savings) {
         0 => match now.placement {
             Placement::Table => {
-                format!("it was taken {} times from entities that lived on, and each time a row moved", report.taken)
+                format!("it was removed {} times from entities that stay, and each time a row moved", report.taken)
             }
-            _ => format!("it was taken {} times from entities that lived on, and nothing moves there", report.taken),
+            _ => format!("it was removed {} times from entities that stay, and nothing else moves there", report.taken),
         },
-        1 => format!("{} rows were visited, and there they lie side by side", report.visited - report.together),
+        1 => format!("{} values were visited alone, and there they are contiguous", report.visited - report.together),
         2 => match best.placement {
             Placement::Table => {
                 format!(
-                    "{} rows were visited together with other components, and there they lie in step",
+                    "{} rows were visited together with other components, and there they have the same order",
                     report.together
                 )
             }
@@ -92,7 +92,7 @@ pub(super) fn advise(report: &ComponentReport, counted: bool) -> Advice {
             ),
         },
         _ => format!(
-            "{} look-ups by entity, and {:.0} % of the slots have it: the index of the entity is the place",
+            "it was looked up {} times by entity, and {:.0} % of the slots have it: no index is read there",
             report.by_entity.unwrap_or(0),
             100.0 * report.utilisation
         ),
@@ -104,17 +104,18 @@ pub(super) fn advise(report: &ComponentReport, counted: bool) -> Advice {
 fn settled(report: &ComponentReport, costs: [f64; 4]) -> Advice {
     let looked_up = greatest(costs) == 3;
     if report.placement == Placement::Soa && looked_up {
-        let reason = "it is looked up by entity more than it is walked over, and put together each time".to_string();
+        let reason =
+            "it is looked up by entity more than it is iterated, and each look-up joins its fields".to_string();
         return Advice { placement: Placement::Table, reason };
     }
     let reason = match (greatest(costs), report.placement) {
-        (0, _) => "it comes and goes, and that is cheap there",
+        (0, _) => "it is inserted and removed, and that is cheap there",
         (1 | 2, Placement::Table) => {
-            "it is walked over, and lies in step with the others; soa, if loops read single fields"
+            "it is iterated, in the order of the other components; soa, if loops read single fields"
         }
-        (1 | 2, Placement::Soa) => "it is walked over, a lane for each field",
-        (1 | 2, _) => "it is walked over, and no other place is much better",
-        _ => "it is looked up by entity, and no other place is much better",
+        (1 | 2, Placement::Soa) => "it is iterated, a lane for each field",
+        (1 | 2, _) => "it is iterated, and no other layout is much better",
+        _ => "it is looked up by entity, and no other layout is much better",
     };
     Advice { placement: report.placement, reason: reason.to_string() }
 }

@@ -7,8 +7,8 @@ use core::fmt;
 type Cell = (&'static str, fn(&ComponentReport) -> String);
 
 const CELLS: [Cell; 13] = [
-    ("kept", |c| c.placement.to_string()),
-    ("have it", |c| c.values.to_string()),
+    ("layout", |c| c.placement.to_string()),
+    ("values", |c| c.values.to_string()),
     ("of slots", |c| format!("{:.1} %", 100.0 * c.utilisation)),
     ("adds", |c| c.adds.to_string()),
     ("removes", |c| c.removes.to_string()),
