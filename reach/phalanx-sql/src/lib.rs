@@ -86,3 +86,8 @@ pub use row_stream::RowStream;
 pub use rows::Rows;
 pub use session::Session;
 pub use tables::Broken;
+
+/// The listings of a page of the guide.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/guide/src/tables.md")]
+mod guide {}
