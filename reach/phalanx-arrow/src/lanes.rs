@@ -389,7 +389,7 @@ impl Node {
 ///
 /// # Safety
 ///
-/// Each row has so many initialised bytes.
+/// Each row has this number of initialised bytes.
 unsafe fn push_fixed(bytes: &mut MutableBuffer, width: usize, rows: Rows) {
     /// Copies rows of a type that is as wide.
     ///
@@ -471,7 +471,7 @@ impl RawRows {
         self.memory.capacity()
     }
 
-    /// Makes sure that there is memory for so many bytes in all.
+    /// Makes sure that there is memory for this number of bytes in all.
     pub(crate) fn reserve(&mut self, bytes: usize) {
         if bytes > self.memory.capacity() {
             self.grow(bytes);

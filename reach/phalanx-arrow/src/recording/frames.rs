@@ -21,7 +21,7 @@ pub(super) enum Exact {
 
 pub(super) enum Message {
     Frame(FrameMessage),
-    /// No more frames come. There have been so many, of which some were skipped.
+    /// No more frames come. The fields are the number of frames, and of those that were skipped.
     Finish {
         frames: u64,
         skipped: u64,

@@ -153,7 +153,7 @@ fn keys(batch: &RecordBatch) -> Vec<(u64, String)> {
         .collect()
 }
 
-/// A world in which entities have come and gone, with several tables, gaps, holes and extra rows.
+/// A world in which entities were spawned and despawned, with several tables, gaps, holes and extra rows.
 fn random_world(seed: u64) -> World {
     let mut rng = Rng::new(seed);
     let mut world = World::new();
