@@ -89,14 +89,19 @@ struct Processes {
     address: String,
     scheduler: Child,
     executors: Vec<Child>,
+    /// The work folders: a killed executor does not remove its own.
+    folder: Folder,
 }
 
 impl Processes {
     fn start(executors: usize, cores: usize) -> Processes {
         let (scheduler, address) = start(&["scheduler", "--listen", "127.0.0.1:0", "--executor-timeout", "7"]);
-        let mut processes = Processes { address: address.clone(), scheduler, executors: Vec::new() };
-        for _ in 0..executors {
-            let (child, _) = start(&["executor", "--scheduler", &address, "--cores", &cores.to_string()]);
+        let mut processes =
+            Processes { address: address.clone(), scheduler, executors: Vec::new(), folder: Folder::new() };
+        for number in 0..executors {
+            let work = processes.folder.path().join(number.to_string());
+            let (work, cores) = (work.to_str().unwrap(), cores.to_string());
+            let (child, _) = start(&["executor", "--scheduler", &address, "--cores", &cores, "--work-dir", work]);
             processes.executors.push(child);
         }
         processes
