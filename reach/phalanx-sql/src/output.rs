@@ -102,7 +102,7 @@ pub struct RowWriter<W: Write + Send> {
 
 enum Target<W: Write + Send> {
     Table(Vec<RecordBatch>, W),
-    Csv(csv::Writer<W>),
+    Csv(Box<csv::Writer<W>>),
     Json(json::ArrayWriter<W>),
     JsonLines(json::LineDelimitedWriter<W>),
     Parquet(Box<ArrowWriter<W>>),
@@ -122,7 +122,7 @@ impl<W: Write + Send> RowWriter<W> {
                 let mut writer = csv::WriterBuilder::new().build(out);
                 // The header is written with the first batch, and there may be none.
                 writer.write(&flat(&RecordBatch::new_empty(Arc::clone(&schema)))?).map_err(arrow)?;
-                Target::Csv(writer)
+                Target::Csv(Box::new(writer))
             }
             Format::Json => Target::Json(nulls().build(out)),
             Format::JsonLines => Target::JsonLines(nulls().build(out)),

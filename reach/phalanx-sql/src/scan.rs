@@ -333,12 +333,15 @@ mod tests {
         assert!(even.iter().all(|spans| spans.len() == 25));
     }
 
+    /// A piece, columns and rows that were read.
+    type Read = (usize, Vec<usize>, Range<usize>);
+
     /// Numbers of which each column and row has its own, and a list of what was read.
     #[derive(Debug)]
     struct Numbers {
         schema: SchemaRef,
         lens: Vec<usize>,
-        read: Mutex<Vec<(usize, Vec<usize>, Range<usize>)>>,
+        read: Mutex<Vec<Read>>,
     }
 
     impl Numbers {
@@ -378,12 +381,7 @@ mod tests {
         }
     }
 
-    fn run(
-        pieces: &Arc<Numbers>,
-        projection: &[usize],
-        filters: &[Expr],
-        fetch: Option<usize>,
-    ) -> (usize, Vec<(usize, Vec<usize>, Range<usize>)>) {
+    fn run(pieces: &Arc<Numbers>, projection: &[usize], filters: &[Expr], fetch: Option<usize>) -> (usize, Vec<Read>) {
         let state = SessionContext::new().state();
         let shared: Arc<dyn Pieces> = Arc::clone(pieces) as _;
         let plan = Scan::plan(&shared, &state, Some(&projection.to_vec()), filters, fetch).unwrap();
@@ -417,7 +415,7 @@ mod tests {
         assert_eq!(rows, 1);
         assert!(read.iter().all(|(piece, _, rows)| (*piece, rows.clone()) == (1, 7..8)), "{read:?}");
         let two = col(ENTITY).in_list(vec![lit(5u64), lit(77_000_000u64), lit(5u64), lit(1_000_000u64)], false);
-        assert_eq!(run(&pieces, &[0], &[two.clone()], None).0, 2);
+        assert_eq!(run(&pieces, &[0], std::slice::from_ref(&two), None).0, 2);
         assert_eq!(run(&pieces, &[0], &[two, col(ENTITY).eq(lit(5u64))], None).0, 1);
 
         // No more pieces than a limit needs.

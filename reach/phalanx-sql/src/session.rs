@@ -6,7 +6,6 @@ use crate::row_stream::{RowStream, name_file};
 use crate::tables::{Notes, Tables};
 use crate::{Broken, Rows, SqlError, recordings, world};
 use datafusion::catalog::{CatalogProvider, MemoryCatalogProvider, SchemaProvider};
-use datafusion::error::DataFusionError;
 use datafusion::execution::context::SQLOptions;
 use datafusion::execution::{SessionState, SessionStateBuilder};
 use datafusion::physical_plan::{ExecutionPlan, execute_stream};
@@ -232,7 +231,7 @@ impl Session {
         {
             return cluster.run(plan, state).await;
         }
-        Ok(execute_stream(plan, state.task_ctx()).map_err(DataFusionError::from)?)
+        Ok(execute_stream(plan, state.task_ctx())?)
     }
 }
 
