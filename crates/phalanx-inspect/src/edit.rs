@@ -352,6 +352,48 @@ impl std::io::Write for JsonText {
     }
 }
 
+/// Returns the length of the first value in a JSON text, of which brackets and quotes are read only.
+#[cfg(feature = "snapshot")]
+fn json_len(text: &str) -> usize {
+    let (mut depth, mut is_string, mut is_escaped) = (0_usize, false, false);
+    let bytes = text.trim_ascii_start();
+    let start = text.len() - bytes.len();
+    for (at, byte) in bytes.bytes().enumerate() {
+        let is_last = match byte {
+            _ if is_escaped => {
+                is_escaped = false;
+                false
+            }
+            b'\\' if is_string => {
+                is_escaped = true;
+                false
+            }
+            b'"' => {
+                is_string = !is_string;
+                !is_string && depth == 0
+            }
+            _ if is_string => false,
+            b'[' | b'{' => {
+                depth += 1;
+                false
+            }
+            b']' | b'}' if depth > 0 => {
+                depth -= 1;
+                depth == 0
+            }
+            _ => false,
+        };
+        let is_word = depth == 0 && !is_string && !is_last;
+        if is_word && !(byte.is_ascii_alphanumeric() || b"+-.".contains(&byte)) {
+            return start + at;
+        }
+        if is_last {
+            return start + at + 1;
+        }
+    }
+    text.len()
+}
+
 #[cfg(feature = "snapshot")]
 impl State {
     fn insert_json(&mut self, world: &mut World, entity: Entity, id: ComponentId, value: &str) -> Result<(), Response> {
@@ -359,8 +401,10 @@ impl State {
             return Err(impossible("the registry does not know the component"));
         };
         let name = world.components().info(id).name();
-        // A value takes what belongs to it, and ignores the rest of the text. So the whole text is read first.
-        serde_json::from_str::<serde::de::IgnoredAny>(value).map_err(|error| Response::error(400, error))?;
+        // A value takes what belongs to it, and ignores the rest of the text.
+        if !value[json_len(value)..].trim_ascii().is_empty() {
+            return Err(Response::error(400, "there is more text after the value"));
+        }
         let mut deserializer = serde_json::Deserializer::from_str(value);
         let insert = || registry.insert_value(world, entity, registered, &mut deserializer);
         // The code of the type runs before anything changes, and listeners run after it.
