@@ -1196,3 +1196,55 @@ fn a_state_at_rest_is_unchanged() {
     (0..3).for_each(|_| schedule.run(&mut world));
     assert_eq!(world.resource::<Changes>().unwrap().0, 2);
 }
+
+#[derive(Event, Clone, serde::Serialize, serde::Deserialize)]
+#[event(clone)]
+struct Sent(u32);
+
+#[derive(Clone, serde::Serialize, serde::Deserialize)]
+struct Frames(u32);
+
+/// Events that all readers have read are dropped when memory is needed. When that is depends on capacities, which differ after
+/// a load and after a rewind.
+#[test]
+fn events_that_were_read_are_not_part_of_the_state() {
+    use phalanx::snapshot::Registry;
+    use phalanx::timeline::Timeline;
+    fn receive(mut events: EventReader<Sent>) {
+        events.read();
+    }
+    fn send(mut events: EventWriter<Sent>, mut frames: ResMut<Frames>) {
+        frames.0 += 1;
+        (0..frames.0 * 7919 % 23).for_each(|n| events.send(Sent(n)));
+    }
+    let schedule = |world: &mut World| Schedule::builder("frame").add(receive).add(send.after(receive)).build(world);
+    let mut registry = Registry::new();
+    registry.serde_resource::<Events<Sent>>("events").unwrap();
+    registry.serde_resource::<Frames>("frames").unwrap();
+    for frames in [1, 2, 3, 5, 8, 20] {
+        let mut world = World::new();
+        world.insert_resource(Frames(0));
+        world.resources_mut().keep::<Frames>();
+        let mut here = schedule(&mut world).unwrap();
+        (0..frames).for_each(|_| here.run(&mut world));
+        let mut bytes = Vec::new();
+        registry.save(&world, &mut bytes).unwrap();
+        let mut loaded = registry.load(&*bytes).unwrap();
+        let mut there = schedule(&mut loaded).unwrap();
+        let mut timeline = Timeline::new(40);
+        timeline.capture(&mut world).unwrap();
+        let mut sums = vec![registry.checksum(&world).unwrap()];
+        for frame in 1..=30 {
+            here.run(&mut world);
+            there.run(&mut loaded);
+            timeline.capture(&mut world).unwrap();
+            sums.push(registry.checksum(&world).unwrap());
+            assert_eq!(registry.checksum(&loaded).unwrap(), sums[frame], "frame {frame} after a load at {frames}");
+        }
+        timeline.rewind(&mut world, 30).unwrap();
+        for (frame, sum) in sums.iter().enumerate() {
+            assert_eq!(registry.checksum(&world).unwrap(), *sum, "frame {frame} after a rewind to {frames}");
+            here.run(&mut world);
+        }
+    }
+}

@@ -96,9 +96,20 @@ impl<E> Events<E> {
         Events { log, start: 0, first, readers: Vec::new() }
     }
 
+    /// Returns the position in the log of the first event that is kept: that a reader has still to read, and was not discarded.
+    ///
+    /// Events before it are dropped when memory is needed, which depends on the capacity of the log. So they are not part of the
+    /// state: they are neither shown nor saved.
+    fn kept_from(&self) -> usize {
+        let in_use = self.readers.iter().filter(|reader| reader.key.is_in_use());
+        let read = in_use.map(|reader| reader.cursor.load(Ordering::Relaxed)).min();
+        let read = read.map_or(self.log.len(), |read| read.saturating_sub(self.first) as usize);
+        read.max(self.start).min(self.log.len())
+    }
+
     /// Returns the number of the first event that is kept.
     pub(super) fn first_number(&self) -> u64 {
-        self.first + self.start as u64
+        self.first + self.kept_from() as u64
     }
 
     /// Returns `true` if no number overflows later, and no reader has read events that were not sent.
@@ -197,9 +208,7 @@ impl<E: Event> Events<E> {
     #[cold]
     fn drop_read(&mut self) {
         self.readers.retain(|reader| reader.key.is_in_use());
-        let read = self.readers.iter().map(|reader| reader.cursor.load(Ordering::Relaxed)).min();
-        let read = read.map_or(self.log.len(), |read| read.saturating_sub(self.first) as usize);
-        let count = read.max(self.start).min(self.log.len());
+        let count = self.kept_from();
         self.first += count as u64;
         self.start = 0;
         // Destructors may panic. By now the events are not counted.
@@ -222,9 +231,9 @@ impl<E: Event> Events<E> {
         self.first + self.log.len() as u64
     }
 
-    /// Returns the events that are kept, oldest first. Some readers may have read some of them.
+    /// Returns the events that at least one reader has still to read, oldest first.
     pub fn as_slice(&self) -> &[E] {
-        &self.log[self.start..]
+        &self.log[self.kept_from()..]
     }
 
     /// Returns the readers, in the order of their creation.
@@ -305,20 +314,21 @@ impl<E: Event> Events<E> {
 
     /// Returns a copy, with clones of the events.
     pub(super) fn try_clone_with(&self, clone: fn(&E) -> E) -> Result<Events<E>, AllocError> {
-        let (mut log, mut readers) = (try_vec(self.log.len() - self.start)?, Vec::new());
+        let kept = self.as_slice();
+        let (mut log, mut readers) = (try_vec(kept.len())?, Vec::new());
         try_reserve(&mut readers, self.readers.len())?;
-        log.extend(self.as_slice().iter().map(clone));
+        log.extend(kept.iter().map(clone));
         readers.extend(self.readers.iter().filter(|reader| reader.key.is_in_use()).map(|reader| {
             let copy = |value: &AtomicU64| AtomicU64::new(value.load(Ordering::Relaxed));
             Reader { key: reader.key.clone(), cursor: copy(&reader.cursor), missed: copy(&reader.missed) }
         }));
-        Ok(Events { log, start: 0, first: self.first + self.start as u64, readers })
+        Ok(Events { log, start: 0, first: self.first_number(), readers })
     }
 }
 
 impl<E> fmt::Debug for Events<E> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (events, readers) = (self.log.len() - self.start, self.readers.len());
+        let (events, readers) = (self.log.len() - self.kept_from(), self.readers.len());
         write!(f, "Events<{}>({events} kept, {readers} readers)", core::any::type_name::<E>())
     }
 }
@@ -335,7 +345,7 @@ mod serial {
         fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
             let readers: Vec<(&str, u64, u64)> =
                 self.saved_readers().map(|reader| (reader.path, reader.cursor, reader.missed)).collect();
-            (self.first_number(), &self.log[self.start..], readers).serialize(serializer)
+            (self.first_number(), &self.log[self.kept_from()..], readers).serialize(serializer)
         }
     }
 
