@@ -323,3 +323,8 @@ pub fn reflect(input: TokenStream) -> TokenStream {
     let input = parse_macro_input!(input as DeriveInput);
     reflect::derive(&input).unwrap_or_else(syn::Error::into_compile_error).into()
 }
+
+/// The examples of the README run as tests.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

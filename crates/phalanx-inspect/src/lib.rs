@@ -71,6 +71,8 @@
 //! Without `serve` and `answer` the types are there, and their methods do nothing. So a release build can keep the lines, with
 //! `default-features = false`.
 
+#![cfg_attr(docsrs, feature(doc_cfg))]
+
 #[cfg(feature = "answer")]
 mod answer;
 #[cfg(feature = "answer")]
@@ -125,3 +127,8 @@ pub use response::Response;
 pub fn serve() -> std::io::Result<Inspector> {
     Inspector::builder().serve()
 }
+
+/// The examples of the README run as tests.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -46,6 +46,12 @@
 //! A rollback restores entities, components, and the resources that the world [keeps](phalanx::ResourcesMut::keep). What
 //! `simulate` reads from anywhere else is not restored: other resources, statics, the clock, values that a closure or a
 //! listener has captured, [`Local`](phalanx::system::Local) values of systems. [`Rollback::unrestored`] lists the resources.
+//!
+//! # Features
+//!
+//! - `schedule`: `Desync::add_writers` and `SyncFailure::with_writers` name the systems of a schedule that write the component.
+
+#![cfg_attr(docsrs, feature(doc_cfg))]
 
 mod desync;
 mod effects;
@@ -58,3 +64,8 @@ pub use effects::{Effect, Effects};
 pub use error::RollbackError;
 pub use rollback::Rollback;
 pub use sync_test::{SyncFailure, SyncTest};
+
+/// The examples of the README run as tests.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

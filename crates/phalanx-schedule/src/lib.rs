@@ -85,6 +85,8 @@
 //! - `rayon`: the executor [`Rayon`](phalanx::executor) of `phalanx`.
 //! - `tracing`: a span for each system that runs.
 
+#![cfg_attr(docsrs, feature(doc_cfg))]
+
 mod ambiguity;
 mod bit_set;
 mod boxed_system;
@@ -130,3 +132,8 @@ pub use schedule_builder::ScheduleBuilder;
 pub use set_config::SetConfig;
 pub use state::{State, StateValue, in_state};
 pub use system_config::{IntoSystemConfig, IntoSystemConfigs, SystemConfig};
+
+/// The examples of the README run as tests.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

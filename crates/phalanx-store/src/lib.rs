@@ -106,6 +106,7 @@
 //!   `Serialize` impls describe the form, the `Deserialize` impls the errors and the cost. Malformed input is an error,
 //!   never a panic.
 
+#![cfg_attr(docsrs, feature(doc_cfg))]
 #![cfg_attr(not(feature = "std"), no_std)]
 extern crate alloc;
 
@@ -136,3 +137,8 @@ pub use store::{
     RunsMut, Secondary, SecondaryStore, SlotStore, SlottedStore, SparseSet, StaleKey, Store, TryInsertError,
     VacantEntry,
 };
+
+/// The examples of the README run as tests.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

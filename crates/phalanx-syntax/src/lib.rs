@@ -38,6 +38,8 @@
 //!
 //! - `serde`: `Serialize` and `Deserialize` for [`Tree`].
 
+#![cfg_attr(docsrs, feature(doc_cfg))]
+
 mod lines;
 mod names;
 pub mod ori;
@@ -54,3 +56,8 @@ pub use tree::{
 };
 #[doc(hidden)]
 pub use tree::{Decoder, Encoder, Extra};
+
+/// The examples of the README run as tests.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

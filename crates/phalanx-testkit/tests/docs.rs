@@ -211,7 +211,9 @@ fn chapters_are_short() {
 fn examples_that_are_named_exist() {
     let mut faults = Vec::new();
     let mut sources = Vec::new();
-    files(&root().join("crates"), ".rs", &mut sources);
+    for folder in ["crates", "reach"] {
+        files(&root().join(folder), ".rs", &mut sources);
+    }
     let examples: BTreeSet<&str> = sources
         .iter()
         .filter_map(|path| path.split_once("/examples/"))

@@ -109,6 +109,7 @@
 //! User code (drop, clone, closures, iterators) runs when the world is consistent. If it panics, the world stays valid, and every
 //! value is dropped at most once.
 
+#![cfg_attr(docsrs, feature(doc_cfg))]
 // Functions that only some features call are unused without them.
 #![cfg_attr(not(all(feature = "snapshot", feature = "timeline")), allow(dead_code, unused_imports))]
 
@@ -229,3 +230,8 @@ macro_rules! __reflect {
 macro_rules! __reflect {
     ($($item:tt)*) => {};
 }
+
+/// The examples of the README run as tests.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
