@@ -10,9 +10,11 @@ mod data;
 mod ecs;
 mod harness;
 mod machine;
+mod markdown;
 mod memory;
 mod page;
 mod report;
+mod scaling;
 mod snapshot;
 mod soa;
 mod store;
@@ -26,11 +28,6 @@ use std::time::Duration;
 
 fn main() -> ExitCode {
     phalanx_testkit::bench::settle_allocator();
-    let workloads = || {
-        let families =
-            [ecs::all(), ecs::off_path(), ecs::schedules(), tree::all(), store::all(), soa::all(), snapshot::all()];
-        families.into_iter().flatten().chain(ecs::queries())
-    };
     match arguments::parse(std::env::args().skip(1)) {
         Err(sentence) => refuse(&sentence),
         Ok(Command::Help) => {
@@ -42,6 +39,7 @@ fn main() -> ExitCode {
             ExitCode::SUCCESS
         }
         Ok(Command::Builds) => fail_on(builds::run()),
+        Ok(Command::Scaling(asked)) => fail_on(scale(&asked)),
         Ok(Command::Measure(asked)) => {
             if let Some(word) = asked.only.iter().find(|word| !workloads().any(|w| w.name.contains(word.as_str()))) {
                 return refuse(&format!("no workload has {word:?} in its name; --list names them"));
@@ -50,6 +48,13 @@ fn main() -> ExitCode {
             measure(workloads().filter(wanted), &asked)
         }
     }
+}
+
+/// All workloads of all families.
+fn workloads() -> impl Iterator<Item = Workload> {
+    let families =
+        [ecs::all(), ecs::off_path(), ecs::schedules(), tree::all(), store::all(), soa::all(), snapshot::all()];
+    families.into_iter().flatten().chain(ecs::queries())
 }
 
 fn refuse(sentence: &str) -> ExitCode {
@@ -67,10 +72,24 @@ fn fail_on(outcome: Result<(), String>) -> ExitCode {
     }
 }
 
-fn measure(workloads: impl Iterator<Item = Workload>, asked: &Measure) -> ExitCode {
+/// Returns how long and how often a workload runs.
+fn effort(asked: &Measure) -> Effort {
     let (seconds, passes, rounds) = if asked.quick { (0.3, 1, (0, 50)) } else { (6.0, 3, (3, 200)) };
-    let budget = Duration::from_secs_f64(asked.seconds.unwrap_or(seconds));
-    let effort = Effort { budget, passes, rounds };
+    Effort { budget: Duration::from_secs_f64(asked.seconds.unwrap_or(seconds)), passes, rounds }
+}
+
+fn scale(asked: &Measure) -> Result<(), String> {
+    println!("{}\n", machine::description());
+    let figures = scaling::measure(&ecs::scaling::all(), effort(asked));
+    print!("{}", scaling::tables(&figures));
+    if let Some(file) = &asked.svg {
+        std::fs::write(file, scaling::svg(&figures)).map_err(|error| format!("cannot write {file}: {error}"))?;
+    }
+    if figures.disagree.is_empty() { Ok(()) } else { Err(format!("results differ in {}", figures.disagree.join("; "))) }
+}
+
+fn measure(workloads: impl Iterator<Item = Workload>, asked: &Measure) -> ExitCode {
+    let effort = effort(asked);
     if !asked.json {
         println!("{}\n", machine::description());
     }
@@ -83,10 +102,16 @@ fn measure(workloads: impl Iterator<Item = Workload>, asked: &Measure) -> ExitCo
     if !asked.json {
         println!("## Verdicts\n\n{}", report::summary(&reports));
     }
-    if let Some(file) = &asked.html
-        && let Err(error) = std::fs::write(file, page::html(&reports, &machine::description()))
-    {
-        return fail_on(Err(format!("cannot write {file}: {error}")));
+    let pages = [
+        (&asked.html, page::html as fn(&[Report], &str) -> String),
+        (&asked.markdown, |reports, _| markdown::tables(reports)),
+    ];
+    for (file, page) in pages {
+        if let Some(file) = file
+            && let Err(error) = std::fs::write(file, page(&reports, &machine::description()))
+        {
+            return fail_on(Err(format!("cannot write {file}: {error}")));
+        }
     }
     let wrong: Vec<&str> = reports.iter().filter(|r| !r.disagree.is_empty()).map(|r| r.name).collect();
     if wrong.is_empty() { ExitCode::SUCCESS } else { fail_on(Err(format!("results differ in {}", wrong.join(", ")))) }

@@ -13,6 +13,7 @@ mod off_path;
 mod optional;
 mod phalanx;
 mod pools;
+pub mod scaling;
 mod schedules;
 mod shipyard;
 mod sparsey;
