@@ -110,11 +110,8 @@ fn panel(out: &mut String, name: &str, minima: &[[f64; SIZES.len()]; LIBRARIES.l
     let (left, top, right, bottom) = INNER;
     let across = |at: usize| left + (right - left) * (at as f64 + 0.15) / (SIZES.len() as f64 - 0.7);
     let down = |value: f64| bottom - (bottom - top) * (value / low).ln() / (high / low).ln();
-    let unit = if name == "bytes" { "bytes" } else { "ns" };
-    let _ = writeln!(
-        out,
-        "<text x=\"{left}\" y=\"18\" font-size=\"13\" font-weight=\"600\">{name}, {unit} an entity</text>"
-    );
+    let title = if name == "bytes" { "bytes an entity".to_owned() } else { format!("{name}, ns an entity") };
+    let _ = writeln!(out, "<text x=\"{left}\" y=\"18\" font-size=\"13\" font-weight=\"600\">{title}</text>");
     for step in ticks(low, high) {
         let y = down(step);
         let _ = writeln!(
