@@ -75,7 +75,7 @@ impl Datum {
         }
     }
 
-    /// A newtype is what it has. Another struct with one field has its name.
+    /// Returns a struct with one field: that field if the struct is a newtype, and otherwise a map with its name.
     fn of_only(field: &Field, datum: Datum) -> Datum {
         match field.name.parse::<usize>() {
             Ok(_) => datum,
@@ -83,7 +83,7 @@ impl Datum {
         }
     }
 
-    /// The fields of a tuple have numbers for names, and are a list.
+    /// Returns a struct: a list if its fields have numbers for names, as those of a tuple, and otherwise a map.
     fn of_members(members: Vec<(String, Datum)>) -> Datum {
         match members.first() {
             Some((name, _)) if name == "0" => Datum::List(members.into_iter().map(|(_, datum)| datum).collect()),

@@ -83,7 +83,7 @@ impl Admission {
         }
     }
 
-    /// Another player has stopped.
+    /// Notes that another player has stopped.
     pub(crate) fn paused(&mut self, from: SocketAddr, frame: u64, sum: u64) {
         if let Some(pause) = self.pause.as_mut().filter(|pause| pause.frame == frame)
             && let Some(host) = &mut pause.host
@@ -92,7 +92,7 @@ impl Admission {
         }
     }
 
-    /// The new player has loaded the snapshot.
+    /// Notes that the new player has loaded the snapshot.
     pub(crate) fn loaded(&mut self, from: SocketAddr, frame: u64, sum: u64) {
         if let Some(pause) = self.pause.as_mut().filter(|pause| pause.frame == frame)
             && let Some(host) = pause.host.as_mut().filter(|host| host.joining == from && host.is_sent)

@@ -78,7 +78,7 @@ fn draw_status(app: &App, program: &Program, buffer: &mut Buffer, area: Rect, th
     put(buffer, area, x, area.y, &parts.join(" · "), usize::from(area.width), theme.plain);
 }
 
-/// The names of the views. At 80 columns they just fit.
+/// Draws the names of the views. At 80 columns they just fit.
 fn draw_tabs(app: &App, buffer: &mut Buffer, area: Rect, theme: &Theme) {
     let mut x = area.x;
     for (at, view) in View::ALL.into_iter().enumerate() {
@@ -152,7 +152,7 @@ fn draw_entity(app: &App, buffer: &mut Buffer, area: Rect, theme: &Theme) {
     }
 }
 
-/// A bar of the frames that are kept, with a mark at the one that is looked at.
+/// Draws a bar of the frames that are kept, with a mark at the one that is looked at.
 fn draw_timeline(app: &App, buffer: &mut Buffer, area: Rect, below: u16, theme: &Theme) {
     let Some(line) = app.world.get("timeline").filter(|line| !line.is_null()) else { return };
     let (first, last) = (number(line, "first"), number(line, "last"));
@@ -175,7 +175,7 @@ fn draw_timeline(app: &App, buffer: &mut Buffer, area: Rect, below: u16, theme: 
     put(buffer, area, area.x, y + 1, &label, usize::from(area.width), theme.plain);
 }
 
-/// A line for each plot, and its values as columns of blocks below.
+/// Draws a line for each plot, and its values as columns of blocks below.
 fn draw_charts(app: &App, buffer: &mut Buffer, area: Rect, theme: &Theme) {
     let plots = list(app.answer(), "plots");
     if plots.is_empty() {

@@ -103,7 +103,7 @@ pub(crate) fn sheet_of(view: View, answer: &Value) -> Sheet {
     }
 }
 
-/// The list of entities. Picked rows are marked by the caller.
+/// Returns the list of entities. Picked rows are marked by the caller.
 fn entities(answer: &Value) -> Sheet {
     let mut sheet = Sheet::new(&[("Entity", false), ("Name", false)]);
     for column in list(answer, "columns") {
@@ -325,7 +325,7 @@ fn compare(answer: &Value) -> Sheet {
     sheet
 }
 
-/// The view of time, of the answer `world`.
+/// Returns the view of time, of the answer `world`.
 fn time(world: &Value) -> Sheet {
     let mut sheet = Sheet::default();
     let state = match (is_true(world, "held"), is_true(world, "paused")) {
@@ -362,7 +362,7 @@ fn time(world: &Value) -> Sheet {
     sheet
 }
 
-/// The last, least and greatest values of all plots.
+/// Returns the last, least and greatest values of all plots.
 fn charts(answer: &Value) -> Sheet {
     let mut sheet = Sheet::new(&[("Value", false), ("Last", true), ("Least", true), ("Most", true), ("Frames", true)]);
     for plot in list(answer, "plots") {
