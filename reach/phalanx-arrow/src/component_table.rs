@@ -76,6 +76,7 @@ impl ComponentColumns {
         rows: Range<usize>,
         wanted: &[usize],
         from: &Origin<'w, '_>,
+        entities: &dyn Fn() -> UInt64Array,
     ) -> Result<Vec<ArrayRef>, TableError> {
         let mut pieces = Vec::new();
         for at in wanted {
@@ -87,7 +88,7 @@ impl ComponentColumns {
         for at in wanted {
             let column = self.schema.field(*at + 1).name();
             done.push(match &self.sources[*at] {
-                Source::Json(path) => self.json_array(part, rows.clone(), path, from, column)?,
+                Source::Json(path) => self.json_array(&entities(), path, from, column)?,
                 source => source.assemble(&mut arrays).ok_or_else(|| too_long(column))?,
             });
         }
@@ -96,14 +97,13 @@ impl ComponentColumns {
 
     fn json_array(
         &self,
-        part: &Part<'_>,
-        rows: Range<usize>,
+        entities: &UInt64Array,
         path: &[&str],
         from: &Origin<'_, '_>,
         column: &str,
     ) -> Result<ArrayRef, TableError> {
         let mut texts = StringBuilder::new();
-        for entity in part.entities(rows) {
+        for entity in entities.values().iter().filter_map(|bits| Entity::from_bits(*bits)) {
             push_text(&mut texts, self.json(from, entity, path)?.as_deref(), column)?;
         }
         Ok(Arc::new(texts.finish()))
@@ -241,22 +241,9 @@ pub(crate) enum Part<'w> {
 }
 
 impl<'w> Part<'w> {
-    /// Returns the parts of a world that have values of a component in main rows, with their number of rows.
-    pub(crate) fn all(world: &'w World, id: ComponentId) -> Vec<(Part<'w>, usize)> {
-        if let Some(store) = world.sparse_stores().find(|store| store.component() == id) {
-            let len = store.entity_count();
-            return if len > 0 { vec![(Part::Store(store), len)] } else { Vec::new() };
-        }
-        let tables = world.tables().filter(|table| !table.is_extra() && table.signature().has(id));
-        tables.map(|table| (Part::Table(table), table.len())).collect()
-    }
-
-    /// Returns the entities of some rows.
-    pub(crate) fn entities(&self, rows: Range<usize>) -> Box<dyn Iterator<Item = Entity> + 'w> {
-        match self {
-            Part::Table(table) => Box::new(table.entities()[rows].iter().copied()),
-            Part::Store(store) => Box::new(store.entities().skip(rows.start).take(rows.len())),
-        }
+    /// Returns the sparse set or linear storage of a component, if it has one.
+    pub(crate) fn store(world: &'w World, id: ComponentId) -> Option<Part<'w>> {
+        world.sparse_stores().find(|store| store.component() == id).map(Part::Store)
     }
 
     /// Returns a field in all rows, in pieces.
@@ -351,7 +338,7 @@ impl<'w> Origin<'w, '_> {
         part: &Part<'w>,
         rows: Range<usize>,
         projection: Option<&[usize]>,
-        entities: impl FnOnce() -> UInt64Array,
+        entities: &dyn Fn() -> UInt64Array,
     ) -> Result<RecordBatch, TableError> {
         let all: Vec<usize>;
         let (wanted, schema) = match projection {
@@ -362,16 +349,9 @@ impl<'w> Origin<'w, '_> {
             }
         };
         let fields: Vec<usize> = wanted.iter().filter(|at| **at > 0).map(|at| at - 1).collect();
-        let mut arrays = columns.arrays(part, rows.clone(), &fields, self)?.into_iter();
-        let mut entities = Some(entities);
-        let mut made: Option<ArrayRef> = None;
+        let mut arrays = columns.arrays(part, rows.clone(), &fields, self, entities)?.into_iter();
         let arrays = wanted.iter().filter_map(|at| match at {
-            0 => {
-                if let Some(make) = entities.take() {
-                    made = Some(Arc::new(make()));
-                }
-                made.clone()
-            }
+            0 => Some(Arc::new(entities()) as ArrayRef),
             _ => arrays.next(),
         });
         let options = RecordBatchOptions::new().with_row_count(Some(rows.len()));

@@ -261,7 +261,8 @@ struct ColumnBuilder<'a> {
     values: Values<'a>,
 }
 
-enum Values<'a> {
+/// The values of a column, copied one by one or by rows of a table.
+pub(crate) enum Values<'a> {
     Name(StringBuilder),
     Field(&'a FieldPath, Gather),
     Split(Vec<(FieldRef, Values<'a>)>, BooleanBufferBuilder),
@@ -275,7 +276,7 @@ fn path_values(path: &FieldPath) -> Values<'_> {
     }
 }
 
-fn source_values<'a>(of: &'a ComponentColumns, source: &'a Source) -> Values<'a> {
+pub(crate) fn source_values<'a>(of: &'a ComponentColumns, source: &'a Source) -> Values<'a> {
     match source {
         Source::Field(path) => path_values(path),
         Source::Split(fields) => {
@@ -338,7 +339,13 @@ impl Values<'_> {
         }
     }
 
-    fn push(&mut self, origin: &Origin<'_, '_>, entity: Entity, value: Option<Value<'_>>) -> Result<(), TableError> {
+    /// Adds a value of the component, or a null.
+    pub(crate) fn push(
+        &mut self,
+        origin: &Origin<'_, '_>,
+        entity: Entity,
+        value: Option<Value<'_>>,
+    ) -> Result<(), TableError> {
         match self {
             Values::Field(path, gather) => match value.and_then(|value| value.at(path)?.column()) {
                 Some(column) => gather.push(&column, 0..1),
@@ -357,7 +364,8 @@ impl Values<'_> {
         Ok(())
     }
 
-    fn finish(self) -> Option<ArrayRef> {
+    /// Returns the array, or `None` if its texts are too long.
+    pub(crate) fn finish(self) -> Option<ArrayRef> {
         match self {
             Values::Field(_, gather) => gather.finish(),
             Values::Split(fields, mut valid) => {

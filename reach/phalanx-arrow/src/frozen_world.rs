@@ -8,6 +8,7 @@ use arrow_array::{ArrayRef, RecordBatch, StringArray, UInt64Array};
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use phalanx::snapshot::Registry;
 use phalanx::{Component, ComponentId, World};
+use std::collections::HashMap;
 use std::fmt;
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};
@@ -48,6 +49,8 @@ struct Extra {
     registry: Option<Arc<Registry>>,
     /// The entities of each table as numbers, made when they are first asked for.
     entities: Box<[OnceLock<UInt64Array>]>,
+    /// Likewise those of each sparse storage.
+    stores: HashMap<ComponentId, OnceLock<UInt64Array>>,
 }
 
 impl FrozenWorld {
@@ -63,7 +66,8 @@ impl FrozenWorld {
 
     fn build(world: World, registry: Option<Arc<Registry>>) -> FrozenWorld {
         let entities = world.tables().map(|_| OnceLock::new()).collect();
-        FrozenWorld { lender: Lender::new(world), extra: Arc::new(Extra { registry, entities }) }
+        let stores = world.sparse_stores().map(|store| (store.component(), OnceLock::new())).collect();
+        FrozenWorld { lender: Lender::new(world), extra: Arc::new(Extra { registry, entities, stores }) }
     }
 
     /// Returns the world.
@@ -92,14 +96,13 @@ impl FrozenWorld {
     pub fn table(&self, id: ComponentId) -> Result<ComponentTable, TableError> {
         let columns = ComponentColumns::new(self.world(), self.registry(), id)?;
         let mut parts = Vec::new();
-        let tables = self.world().tables().enumerate();
-        match self.world().sparse_stores().any(|store| store.component() == id) {
-            true => parts.extend(Part::all(self.world(), id).iter().map(|(_, len)| (None, *len))),
-            false => parts.extend(
-                tables
-                    .filter(|(_, table)| !table.is_extra() && table.signature().has(id))
-                    .map(|(at, table)| (Some(at), table.len())),
-            ),
+        match self.entities_of_store(id).map(|entities| entities.len()) {
+            Some(len) => parts.extend((len > 0).then_some((None, len))),
+            None => {
+                let tables = self.world().tables().enumerate();
+                let of_main_rows = tables.filter(|(_, table)| !table.is_extra() && table.signature().has(id));
+                parts.extend(of_main_rows.map(|(at, table)| (Some(at), table.len())));
+            }
         }
         Ok(ComponentTable { frozen: self.clone(), columns, parts })
     }
@@ -169,6 +172,16 @@ impl FrozenWorld {
         self.extra.entities[at].get_or_init(make).clone()
     }
 
+    /// Returns the entities of the sparse storage of a component, if it has one. They are converted once.
+    fn entities_of_store(&self, id: ComponentId) -> Option<UInt64Array> {
+        let made = self.extra.stores.get(&id)?;
+        if let Some(entities) = made.get() {
+            return Some(entities.clone());
+        }
+        let store = self.world().sparse_stores().find(|store| store.component() == id)?;
+        Some(made.get_or_init(|| entity_array(store.entities())).clone())
+    }
+
     /// Returns the world, if there are no other shares and no batches.
     ///
     /// # Errors
@@ -207,7 +220,7 @@ impl std::error::Error for StillInUse {}
 
 /// The values of a component in a frozen world, in parts: [`FrozenWorld::table`].
 ///
-/// A part is an archetype table, or a whole sparse set or linear storage. [Extra rows](phalanx::Key) are not among them.
+/// A part is an archetype table, or a whole sparse set or linear storage. [Extra rows](crate::extra_rows()) are not among them.
 ///
 /// ```
 /// use phalanx::{Component, World};
@@ -292,17 +305,17 @@ impl ComponentTable {
             let origin = Origin { world: scope.world(), registry: self.frozen.registry(), frozen: Some(scope) };
             let found = match table {
                 Some(at) => scope.world().tables().nth(at).map(Part::Table),
-                None => Part::all(scope.world(), self.columns.id).first().map(|(part, _)| *part),
+                None => Part::store(scope.world(), self.columns.id),
             };
             let Some(found) = found else { return Err(TableError::OutOfRange { what: "part", at: part, len: 0 }) };
-            let entities = || match table {
-                Some(at) => {
-                    let entities = self.frozen.entities_of_table(at);
-                    UInt64Array::new(entities.values().slice(rows.start, rows.len()), None)
-                }
-                None => entity_array(found.entities(rows.clone())),
+            let entities = || {
+                let all = match table {
+                    Some(at) => Some(self.frozen.entities_of_table(at)),
+                    None => self.frozen.entities_of_store(self.columns.id),
+                };
+                all.map_or_else(|| entity_array([].into_iter()), |all| all.slice(rows.start, rows.len()))
             };
-            origin.batch(&self.columns, &found, rows.clone(), projection, entities)
+            origin.batch(&self.columns, &found, rows.clone(), projection, &entities)
         })
     }
 }

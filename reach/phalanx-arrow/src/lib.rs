@@ -27,6 +27,7 @@
 //! |---|---|
 //! | [`FrozenWorld`], [`ComponentTable`] | record batches over the memory of a world that does not change |
 //! | [`extract`](extract()), [`Extract`] | rows of a living world, selected by a [text query](phalanx::reflect::TextQuery), copied |
+//! | [`extra_rows`](extra_rows()) | the values of a component in [extra rows](phalanx::Key), copied |
 //! | [`spawn`](spawn()), [`Mapping`] | entities from record batches |
 //! | [`Recorder`], [`Recording`] | Parquet files and exact snapshots, written while a simulation runs |
 //!
@@ -34,7 +35,8 @@
 //!
 //! The table of a component has a row for each entity that has it. The first column is `entity`, the number that
 //! [`Entity::to_bits`](phalanx::Entity::to_bits) returns. Each field is a column. A component that is one value without a name, such as
-//! `struct Health(u32)`, has the column `value`. [Extra rows](phalanx::Key) are not in tables.
+//! `struct Health(u32)`, has the column `value`. [Extra rows](phalanx::Key) are not in tables: [`extra_rows`](extra_rows()) returns
+//! them. Recordings have them in their snapshots only.
 //!
 //! | field | Arrow | of a frozen world |
 //! |---|---|---|
@@ -63,6 +65,7 @@
 mod component_table;
 mod datum;
 mod error;
+mod extra_rows;
 mod extract;
 mod frozen_world;
 mod lanes;
@@ -74,6 +77,7 @@ mod spawn;
 
 pub use component_table::{COMPONENT_KEY, JSON_KEY, OPAQUE_KEY, PATH_KEY};
 pub use error::TableError;
+pub use extra_rows::extra_rows;
 pub use extract::{Extract, extract, extract_with};
 pub use frozen_world::{ComponentTable, FrozenWorld, StillInUse};
 pub use names::{ENTITY, VALUE};

@@ -1,5 +1,7 @@
 //! [`CapturedTable`]: the values of a component in one frame, copied for the thread that writes.
 
+use super::change_log;
+use super::entity_lists::{EntityList, EntityLists, ListedTable};
 use crate::component_table::{ComponentColumns, Origin, Part, Source, push_text};
 use crate::error::TableError;
 use crate::lanes::{Gather, RawRows};
@@ -8,7 +10,7 @@ use arrow_array::{ArrayRef, RecordBatch, StructArray, UInt32Array, UInt64Array};
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use phalanx::reflect::{FieldPath, Kind};
 use phalanx::snapshot::Registry;
-use phalanx::{ComponentId, Entity, World};
+use phalanx::{ComponentId, World};
 use std::sync::Arc;
 
 /// How a component is captured.
@@ -19,12 +21,19 @@ pub(super) struct CapturePlan {
     /// The fields that are copied. One may be the whole component, if that is in one piece.
     paths: Vec<FieldPath>,
     is_whole: bool,
-    /// The columns of a file: the frame, and those of a batch.
-    pub(super) schema: SchemaRef,
+    /// The columns of a file: the frame, and those of a batch. A file of changes has one more.
+    schema: SchemaRef,
+    has_changes: bool,
 }
 
 impl CapturePlan {
-    pub(super) fn new(world: &World, registry: &Registry, name: String, id: ComponentId) -> Result<Self, TableError> {
+    pub(super) fn new(
+        world: &World,
+        registry: &Registry,
+        name: String,
+        id: ComponentId,
+        has_changes: bool,
+    ) -> Result<Self, TableError> {
         let columns = ComponentColumns::new(world, Some(registry), id)?;
         let whole = FieldPath::new(world.components(), id, "").ok().filter(|path| {
             let is_field = |source: &Source| matches!(source, Source::Field(_));
@@ -38,8 +47,19 @@ impl CapturePlan {
         }
         let frame = Arc::new(Field::new("frame", DataType::UInt32, false));
         let fields: Vec<_> = [frame].into_iter().chain(columns.schema.fields().iter().cloned()).collect();
-        let schema = Arc::new(Schema::new_with_metadata(fields, columns.schema.metadata().clone()));
-        Ok(CapturePlan { name, columns, paths, is_whole, schema })
+        let full = Schema::new_with_metadata(fields, columns.schema.metadata().clone());
+        let schema = if has_changes { change_log::schema(&full) } else { Arc::new(full) };
+        Ok(CapturePlan { name, columns, paths, is_whole, schema, has_changes })
+    }
+
+    /// Returns the folder of the files.
+    pub(super) fn folder(&self) -> String {
+        format!("{}={}", if self.has_changes { "changes" } else { "component" }, self.name)
+    }
+
+    /// Returns the columns of a file.
+    pub(super) fn file_schema(&self) -> &SchemaRef {
+        &self.schema
     }
 
     pub(super) fn component(&self) -> ComponentId {
@@ -59,7 +79,7 @@ fn leaves(source: &Source, paths: &mut Vec<FieldPath>) {
 /// The values of a component in one frame.
 pub(super) struct CapturedTable {
     plan: Arc<CapturePlan>,
-    entities: Vec<Entity>,
+    entities: Vec<EntityList>,
     pieces: Vec<Piece>,
     json: Vec<ArrayRef>,
 }
@@ -73,14 +93,12 @@ enum Piece {
 /// Memory that is used again for the next frames.
 #[derive(Default)]
 pub(super) struct Spares {
-    entities: Vec<Vec<Entity>>,
     rows: Vec<RawRows>,
 }
 
 impl Spares {
     /// Takes the memory of a table that was written.
     pub(super) fn put(&mut self, table: CapturedTable) {
-        self.entities.push(table.entities);
         for piece in table.pieces {
             if let Piece::Raw(rows) = piece {
                 self.rows.push(rows);
@@ -105,25 +123,32 @@ impl CapturedTable {
         world: &World,
         registry: &Registry,
         plan: &Arc<CapturePlan>,
+        tables: &[ListedTable<'_>],
+        lists: &mut EntityLists,
         spares: &mut Spares,
     ) -> Result<Option<CapturedTable>, TableError> {
-        let parts = Part::all(world, plan.component());
-        let count: usize = parts.iter().map(|(_, len)| len).sum();
+        let id = plan.component();
+        let mut parts = Vec::new();
+        let mut entities = Vec::new();
+        match world.sparse_stores().find(|store| store.component() == id) {
+            Some(store) => {
+                entities.push(lists.store(&store));
+                parts.push(Part::Store(store));
+            }
+            None => {
+                for listed in tables.iter().filter(|listed| listed.table.signature().has(id)) {
+                    entities.push(listed.entities.clone());
+                    parts.push(Part::Table(listed.table));
+                }
+            }
+        }
+        let count: usize = entities.iter().map(|list| list.len()).sum();
         if count == 0 {
             return Ok(None);
         }
-        let mut entities = spares.entities.pop().unwrap_or_default();
-        entities.clear();
-        entities.reserve(count);
-        for (part, len) in &parts {
-            match part {
-                Part::Table(table) => entities.extend_from_slice(table.entities()),
-                Part::Store(_) => entities.extend(part.entities(0..*len)),
-            }
-        }
         let mut pieces = Vec::with_capacity(plan.paths.len());
         for path in &plan.paths {
-            let columns = parts.iter().flat_map(|(part, _)| part.columns(path));
+            let columns = parts.iter().flat_map(|part| part.columns(path));
             if RawRows::takes(path.shape()) {
                 let mut rows = spares.rows(count * path.shape().size);
                 rows.reserve(count * path.shape().size);
@@ -140,7 +165,7 @@ impl CapturedTable {
         for source in &plan.columns.sources {
             if let Source::Json(path) = source {
                 let mut texts = StringBuilder::new();
-                for entity in &entities {
+                for entity in entities.iter().flat_map(|list| list.iter()) {
                     push_text(&mut texts, plan.columns.json(&origin, *entity, path)?.as_deref(), &path.join("."))?;
                 }
                 json.push(Arc::new(texts.finish()));
@@ -153,9 +178,8 @@ impl CapturedTable {
         &self.plan
     }
 
-    /// Returns the rows in the order of their entities, with the number of the frame.
-    pub(super) fn batch(&self, frame: u32) -> Result<RecordBatch, TableError> {
-        let rows = self.entities.len();
+    /// Returns the rows in the order of their entities.
+    pub(super) fn batch(&self) -> Result<RecordBatch, TableError> {
         let mut arrays: Vec<Option<ArrayRef>> = Vec::new();
         for piece in &self.pieces {
             match piece {
@@ -170,27 +194,29 @@ impl CapturedTable {
             arrays = parts.map_or(&[][..], |parts| parts.columns()).iter().map(|part| Some(part.clone())).collect();
         }
         let (mut arrays, mut json) = (arrays.into_iter(), self.json.iter().cloned());
-        let entities: Vec<u64> = self.entities.iter().map(|entity| entity.to_bits()).collect();
-        let is_sorted = entities.is_sorted();
+        let entities: Vec<u64> =
+            self.entities.iter().flat_map(|list| list.iter()).map(|entity| entity.to_bits()).collect();
+        let order = (!entities.is_sorted()).then(|| {
+            let mut order: Vec<u32> = (0..entities.len() as u32).collect();
+            order.sort_unstable_by_key(|at| entities[*at as usize]);
+            UInt32Array::new(order.into(), None)
+        });
         let mut columns: Vec<ArrayRef> = vec![Arc::new(UInt64Array::new(entities.into(), None))];
         for (at, source) in self.plan.columns.sources.iter().enumerate() {
             let array = match source {
                 Source::Json(_) => json.next(),
                 source => source.assemble(&mut arrays),
             };
-            columns.push(array.ok_or_else(|| crate::component_table::too_long(self.plan.schema.field(at + 2).name()))?);
+            columns.push(
+                array.ok_or_else(|| crate::component_table::too_long(self.plan.columns.schema.field(at + 1).name()))?,
+            );
         }
-        if !is_sorted {
-            let bits = |at: &u32| self.entities[*at as usize].to_bits();
-            let mut order: Vec<u32> = (0..rows as u32).collect();
-            order.sort_unstable_by_key(bits);
-            let order = UInt32Array::new(order.into(), None);
+        if let Some(order) = order {
             for column in &mut columns {
                 *column = arrow_select::take::take(column, &order, None)?;
             }
         }
-        columns.insert(0, Arc::new(UInt32Array::new(vec![frame; rows].into(), None)));
-        Ok(RecordBatch::try_new(self.plan.schema.clone(), columns)?)
+        Ok(RecordBatch::try_new(self.plan.columns.schema.clone(), columns)?)
     }
 }
 

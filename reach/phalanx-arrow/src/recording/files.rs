@@ -2,7 +2,7 @@
 
 use super::error::RecordError;
 use std::fs::{self, File};
-use std::io::{self, Write};
+use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 use twox_hash::XxHash3_64;
 
@@ -131,4 +131,19 @@ pub(super) fn remove_unfinished(folder: &Path) -> Result<(), RecordError> {
 /// Returns the checksum of bytes, as that of a file.
 pub(super) fn sum_of(bytes: &[u8]) -> u64 {
     XxHash3_64::oneshot_with_seed(0, bytes)
+}
+
+/// Returns the checksum of a file, a piece at a time.
+pub(super) fn sum_of_file(path: &Path) -> io::Result<u64> {
+    use std::hash::Hasher;
+    let (mut file, mut sum) = (File::open(path)?, XxHash3_64::with_seed(0));
+    let mut piece = vec![0; 1 << 18];
+    loop {
+        match file.read(&mut piece) {
+            Ok(0) => return Ok(sum.finish()),
+            Ok(count) => sum.write(&piece[..count]),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
 }

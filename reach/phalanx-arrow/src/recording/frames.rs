@@ -1,13 +1,23 @@
 //! [`FrameMessage`]: what the loop sends to the thread that writes.
 
 use super::capture::CapturedTable;
+use super::entity_lists::EntityList;
+use std::sync::Arc;
 
 /// What is recorded of one frame.
 pub(super) struct FrameMessage {
     pub(super) frame: u64,
-    /// The tables, if the frame has any.
-    pub(super) tables: Vec<CapturedTable>,
+    /// The tables, if those of the frame are recorded.
+    pub(super) tables: Option<FrameTables>,
     pub(super) exact: Exact,
+}
+
+/// The tables of a frame.
+pub(super) struct FrameTables {
+    /// The entities of each table of the world, with the name of its archetype.
+    pub(super) entities: Vec<(Arc<str>, EntityList)>,
+    /// The values of each component that any entity has.
+    pub(super) components: Vec<CapturedTable>,
 }
 
 /// The exact state of a frame.

@@ -1,6 +1,9 @@
 //! Recordings: Parquet files and exact snapshots, written while a simulation runs.
 
 mod capture;
+mod change_log;
+mod entity_lists;
+mod entity_log;
 mod error;
 mod files;
 mod frames;

@@ -1,11 +1,10 @@
 //! [`PartWriter`]: a Parquet file that is being written.
 
-use super::capture::CapturePlan;
 use super::error::RecordError;
 use super::files::WholeFile;
 use super::run_file::Part;
 use arrow_array::RecordBatch;
-use arrow_schema::{DataType, Field};
+use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use parquet::arrow::ArrowWriter;
 use parquet::basic::{Compression, Encoding};
 use parquet::file::metadata::{KeyValue, SortingColumn};
@@ -43,7 +42,7 @@ impl Write for SharedFile {
     }
 }
 
-/// A Parquet file of the rows of a component in the frames of one part.
+/// A Parquet file of the frames of one part, in a folder that says what it has.
 pub(super) struct PartWriter {
     writer: ArrowWriter<SharedFile>,
     file: SharedFile,
@@ -53,15 +52,15 @@ pub(super) struct PartWriter {
 impl PartWriter {
     pub(super) fn create(
         folder: &Path,
-        plan: &CapturePlan,
+        (kind, schema): (&str, &SchemaRef),
         first: u64,
         compression: Compression,
     ) -> Result<PartWriter, RecordError> {
-        let name = format!("component={}/part-{first:010}.parquet", plan.name);
+        let name = format!("{kind}/part-{first:010}.parquet");
         let path = folder.join(&name);
         let file = SharedFile(Arc::new(Mutex::new(Some(WholeFile::create(&path)?))));
-        let properties = properties(plan, compression);
-        let writer = ArrowWriter::try_new(file.clone(), plan.schema.clone(), Some(properties))
+        let properties = properties(schema, compression);
+        let writer = ArrowWriter::try_new(file.clone(), schema.clone(), Some(properties))
             .map_err(|error| RecordError::damaged(&path, error))?;
         Ok(PartWriter { writer, file, part: Part { file: name, first, ..Part::default() } })
     }
@@ -91,7 +90,7 @@ impl PartWriter {
     }
 }
 
-fn properties(plan: &CapturePlan, compression: Compression) -> WriterProperties {
+fn properties(schema: &Schema, compression: Compression) -> WriterProperties {
     let sorted = |column_idx| SortingColumn { column_idx, descending: false, nulls_first: false };
     let mut builder = WriterProperties::builder()
         .set_created_by(concat!("phalanx-arrow ", env!("CARGO_PKG_VERSION")).to_owned())
@@ -102,7 +101,7 @@ fn properties(plan: &CapturePlan, compression: Compression) -> WriterProperties 
         .set_dictionary_enabled(false)
         .set_key_value_metadata(Some(vec![KeyValue::new("phalanx.sorted".to_owned(), "frame, entity".to_owned())]))
         .set_sorting_columns(Some(vec![sorted(0), sorted(1)]));
-    for field in plan.schema.fields() {
+    for field in schema.fields() {
         builder = encode(builder, field, vec![field.name().clone()]);
     }
     builder.build()

@@ -2,9 +2,11 @@
 
 use super::Recording;
 use super::capture::{CapturePlan, CapturedTable, Spares};
+use super::entity_lists::EntityLists;
+use super::entity_log::EntityLog;
 use super::error::RecordError;
 use super::files::remove_unfinished;
-use super::frames::{Exact, FrameMessage, Message};
+use super::frames::{Exact, FrameMessage, FrameTables, Message};
 use super::run_file::{RUN_FILE, RunFile};
 use super::writer_thread::WriterThread;
 use crate::names;
@@ -81,6 +83,24 @@ impl<'r> RecorderBuilder<'r> {
         self
     }
 
+    /// Writes only the rows of components that differ from the frame before. Each part begins with all rows.
+    ///
+    /// The files are in folders such as `changes=position`. They have a column `op`, after that of the entity:
+    ///
+    /// | `op` | the row |
+    /// |---|---|
+    /// | `state` | is in the first frame of a part, which has all rows |
+    /// | `added` | was not there in the frame before |
+    /// | `changed` | has another value; floats are compared by their bits |
+    /// | `removed` | is gone, and has its last values |
+    ///
+    /// The loop copies as much as without it. In SQL, the table of the component has the rows of all frames nevertheless.
+    #[must_use]
+    pub fn changes(mut self) -> Self {
+        self.run.has_changes = true;
+        self
+    }
+
     /// Writes the tables of these components only, by the names of their [tables](crate::FrozenWorld::components). Snapshots have all
     /// components.
     #[must_use]
@@ -109,21 +129,27 @@ impl<'r> RecorderBuilder<'r> {
     ///
     /// # Errors
     ///
-    /// - [`RecordError::Exists`] if there is a recording in the folder.
-    /// - [`RecordError::Settings`] if frames are to be skipped and have deltas, which need all frames.
+    /// - [`RecordError::Exists`] if there is a recording in the folder, finished or with a keyframe.
+    /// - [`RecordError::Settings`] if frames may be skipped, and deltas or changes are asked for, which need all frames.
     /// - [`RecordError::File`] if the folder or `run.json` cannot be written, or the thread cannot be started.
     pub fn start(mut self) -> Result<Recorder<'r>, RecordError> {
-        if self.run.has_deltas && self.full == Full::Skip {
-            return Err(RecordError::Settings { problem: "deltas need all frames, so that none can be skipped" });
+        if (self.run.has_deltas || self.run.has_changes) && self.full == Full::Skip {
+            let problem = "deltas and changes need all frames, so that none can be skipped";
+            return Err(RecordError::Settings { problem });
         }
         fs::create_dir_all(&self.folder).map_err(RecordError::file("create", &self.folder))?;
         if !self.is_resumed && self.folder.join(RUN_FILE).exists() {
-            return Err(RecordError::Exists { path: self.folder });
+            // A process that was killed before its first keyframe has left nothing but the settings.
+            let is_empty = RunFile::read(&self.folder).is_ok_and(|run| !run.finished && run.keyframes.is_empty());
+            if !is_empty {
+                return Err(RecordError::Exists { path: self.folder });
+            }
         }
         remove_unfinished(&self.folder)?;
         let frame = self.run.frames;
         self.run.parts.retain(|part| part.first < frame);
         self.run.deltas.retain(|part| part.keyframe < frame);
+        let entity_log = EntityLog::resume(&self.folder, &self.run)?;
         self.run.write(&self.folder)?;
         let (sender, receiver) = sync_channel(self.queue);
         let (spare_sender, spares) = channel();
@@ -135,6 +161,9 @@ impl<'r> RecorderBuilder<'r> {
             writers: BTreeMap::new(),
             deltas: None,
             first: frame,
+            is_first_of_part: true,
+            entity_log,
+            change_logs: BTreeMap::new(),
         };
         let spawned = std::thread::Builder::new().name("phalanx-recorder".into()).spawn(move || thread.run(&receiver));
         let thread = spawned.map_err(RecordError::file("start the thread that writes", &self.folder))?;
@@ -145,6 +174,7 @@ impl<'r> RecorderBuilder<'r> {
             thread: Some(thread),
             returned: spares,
             spares: Spares::default(),
+            lists: EntityLists::default(),
             plans: BTreeMap::new(),
             planned: 0,
             timeline,
@@ -163,9 +193,14 @@ impl<'r> RecorderBuilder<'r> {
 /// ```text
 /// runs/run=42/run.json                                       seed, parameters, schema, checksums, finished or not
 /// runs/run=42/component=position/part-0000000600.parquet     frame, entity, x, y, z of 600 frames
+/// runs/run=42/entity/part-0000000600.parquet                 frame, entity, event, archetype
 /// runs/run=42/exact/0000000600.phx                           a snapshot, exact
 /// runs/run=42/exact/0000000600.deltas                        the frames after it, if asked for
 /// ```
+///
+/// The files in `entity` say what has happened to entities between two frames: `event` is `born`, `moved` to the table of another
+/// archetype, or `ended`. In the first frame of a part, all other entities have a row, too, with `alive`. `archetype` is the list of
+/// the components in the table of the entity, without those in sparse storages.
 ///
 /// All files get their names when they are whole. A process that is killed loses the part that it was writing, and nothing else.
 ///
@@ -203,6 +238,7 @@ pub struct Recorder<'r> {
     thread: Option<JoinHandle<Result<RunFile, RecordError>>>,
     returned: Receiver<CapturedTable>,
     spares: Spares,
+    lists: EntityLists,
     plans: BTreeMap<String, Arc<CapturePlan>>,
     /// The number of components that the world knew when the plans were made.
     planned: usize,
@@ -269,10 +305,7 @@ impl<'r> Recorder<'r> {
         if run.finished {
             return Err(RecordError::Exists { path: folder.to_owned() });
         }
-        let Some(keyframe) = run.keyframes.last() else {
-            fs::remove_file(folder.join(RUN_FILE)).map_err(RecordError::file("remove", &folder.join(RUN_FILE)))?;
-            return Ok(None);
-        };
+        let Some(keyframe) = run.keyframes.last() else { return Ok(None) };
         let world = recording.world_at(registry, keyframe.frame)?;
         let run = RunFile { frames: keyframe.frame, ..run.clone() };
         let settings = Recorder::create(folder, registry);
@@ -331,7 +364,7 @@ impl<'r> Recorder<'r> {
         let can_skip = self.settings.full == Full::Skip && matches!(exact, Exact::None);
         if is_due || !matches!(exact, Exact::None) {
             self.returned.try_iter().for_each(|table| self.spares.put(table));
-            let tables = if is_due { self.capture(world)? } else { Vec::new() };
+            let tables = if is_due { Some(self.capture(world)?) } else { None };
             self.send(Message::Frame(FrameMessage { frame, tables, exact }), can_skip)?;
         }
         (self.frame, self.is_first) = (frame + 1, false);
@@ -351,25 +384,30 @@ impl<'r> Recorder<'r> {
         }
     }
 
-    /// Copies the columns of all components.
-    fn capture(&mut self, world: &World) -> Result<Vec<CapturedTable>, RecordError> {
+    /// Copies the entities, and the columns of all components.
+    fn capture(&mut self, world: &World) -> Result<FrameTables, RecordError> {
         let registry = self.settings.registry;
         let wrong = RecordError::table(self.frame);
         if self.planned != world.components().len() {
             self.planned = world.components().len();
+            self.lists.name_components(world, registry);
+            let has_changes = self.settings.run.has_changes;
             for (name, id) in names::tables(world, Some(registry)) {
                 let is_wanted = self.settings.run.tables.as_ref().is_none_or(|tables| tables.contains(&name));
                 if is_wanted && !self.plans.contains_key(&name) {
-                    let plan = CapturePlan::new(world, registry, name.clone(), id).map_err(&wrong)?;
+                    let plan = CapturePlan::new(world, registry, name.clone(), id, has_changes).map_err(&wrong)?;
                     self.plans.insert(name, Arc::new(plan));
                 }
             }
         }
-        let mut tables = Vec::with_capacity(self.plans.len());
+        let listed = self.lists.tables(world);
+        let mut components = Vec::with_capacity(self.plans.len());
         for plan in self.plans.values() {
-            tables.extend(CapturedTable::new(world, registry, plan, &mut self.spares).map_err(&wrong)?);
+            let table = CapturedTable::new(world, registry, plan, &listed, &mut self.lists, &mut self.spares);
+            components.extend(table.map_err(&wrong)?);
         }
-        Ok(tables)
+        let entities = listed.into_iter().map(|listed| (listed.archetype, listed.entities)).collect();
+        Ok(FrameTables { entities, components })
     }
 
     fn send(&mut self, message: Message, can_skip: bool) -> Result<(), RecordError> {
@@ -378,8 +416,8 @@ impl<'r> Recorder<'r> {
             true => match sender.try_send(message) {
                 Ok(()) => return Ok(()),
                 Err(TrySendError::Full(message)) => {
-                    if let Message::Frame(frame) = message {
-                        frame.tables.into_iter().for_each(|table| self.spares.put(table));
+                    if let Message::Frame(FrameMessage { tables: Some(tables), .. }) = message {
+                        tables.components.into_iter().for_each(|table| self.spares.put(table));
                     }
                     self.skipped += 1;
                     return Ok(());

@@ -2,7 +2,7 @@
 
 use super::error::RecordError;
 use super::files::sum_of;
-use super::run_file::{DeltaPart, Keyframe, RunFile};
+use super::run_file::{DeltaPart, Keyframe, RunFile, verify};
 use super::writer_thread::DELTAS_MAGIC;
 use phalanx::World;
 use phalanx::snapshot::{Registry, SaveError};
@@ -49,9 +49,19 @@ impl Recording {
         self.run.schema.keys().map(String::as_str)
     }
 
-    /// Returns the finished Parquet files of a component, in the order of their frames.
+    /// Returns the finished Parquet files of a component, in the order of their frames: those of its rows, or of its
+    /// [changes](super::RecorderBuilder::changes).
     pub fn parts(&self, component: &str) -> impl Iterator<Item = PathBuf> + use<'_> {
-        let prefix = format!("component={component}/");
+        let kind = if self.run.has_changes { "changes" } else { "component" };
+        self.in_folder(format!("{kind}={component}/"))
+    }
+
+    /// Returns the finished Parquet files of entities, in the order of their frames.
+    pub fn entity_parts(&self) -> impl Iterator<Item = PathBuf> + use<'_> {
+        self.in_folder("entity/".to_owned())
+    }
+
+    fn in_folder(&self, prefix: String) -> impl Iterator<Item = PathBuf> + use<'_> {
         let parts = self.run.parts.iter().filter(move |part| part.file.starts_with(&prefix));
         parts.map(|part| self.folder.join(&part.file))
     }
@@ -141,14 +151,7 @@ impl Recording {
     ///
     /// [`RecordError::File`] or [`RecordError::Damaged`] for the first file that is missing or changed.
     pub fn verify(&self) -> Result<(), RecordError> {
-        let parts = self.run.parts.iter().map(|part| (&part.file, part.checksum));
-        for (file, checksum) in parts.chain(self.run.deltas.iter().map(|part| (&part.file, part.checksum))) {
-            let path = self.folder.join(file);
-            let bytes = fs::read(&path).map_err(RecordError::file("read", &path))?;
-            if sum_of(&bytes) != checksum {
-                return Err(RecordError::damaged(&path, "it has another checksum"));
-            }
-        }
-        Ok(())
+        self.run.parts.iter().try_for_each(|part| part.verify(&self.folder))?;
+        self.run.deltas.iter().try_for_each(|part| verify(&self.folder.join(&part.file), part.checksum))
     }
 }

@@ -1,7 +1,7 @@
 //! [`RunFile`]: what is known about a recording, `run.json`.
 
 use super::error::RecordError;
-use super::files::WholeFile;
+use super::files::{WholeFile, sum_of_file};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fs;
@@ -32,6 +32,9 @@ pub struct RunFile {
     pub keyframe_every: u64,
     /// Whether the state of all frames can be restored, and not only that of keyframes.
     pub has_deltas: bool,
+    /// Whether tables have only the rows that differ from the frame before.
+    #[serde(default)]
+    pub has_changes: bool,
     /// The components that have tables, if not all of them do.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tables: Option<Vec<String>>,
@@ -41,7 +44,7 @@ pub struct RunFile {
     pub skipped: u64,
     /// Whether the recording was finished.
     pub finished: bool,
-    /// The columns of each component, with their types.
+    /// The columns of the files of each component, with their types.
     pub schema: BTreeMap<String, Vec<(String, String)>>,
     /// The finished Parquet files.
     pub parts: Vec<Part>,
@@ -65,6 +68,25 @@ pub struct Part {
     /// The 64-bit XXH3 of the bytes.
     #[serde(with = "hex")]
     pub checksum: u64,
+}
+
+impl Part {
+    /// Reads the file in the folder of a recording, and compares its checksum.
+    ///
+    /// # Errors
+    ///
+    /// [`RecordError::File`] if it cannot be read, and [`RecordError::Damaged`] if it has another checksum.
+    pub fn verify(&self, folder: impl AsRef<Path>) -> Result<(), RecordError> {
+        verify(&folder.as_ref().join(&self.file), self.checksum)
+    }
+}
+
+/// Compares the checksum of a file.
+pub(super) fn verify(path: &Path, checksum: u64) -> Result<(), RecordError> {
+    match sum_of_file(path).map_err(RecordError::file("read", path))? {
+        sum if sum == checksum => Ok(()),
+        _ => Err(RecordError::damaged(path, "it has another checksum")),
+    }
 }
 
 /// A finished snapshot.

@@ -1,16 +1,21 @@
 //! [`WriterThread`]: encodes and writes what the loop has copied.
 
 use super::capture::CapturedTable;
+use super::change_log::ChangeLog;
+use super::entity_log::{self, EntityLog};
 use super::error::RecordError;
 use super::files::WholeFile;
-use super::frames::{Exact, FrameMessage, Message};
+use super::frames::{Exact, FrameMessage, FrameTables, Message};
 use super::part_writer::PartWriter;
 use super::run_file::{DeltaPart, Keyframe, RunFile};
+use arrow_array::{ArrayRef, RecordBatch, UInt32Array};
+use arrow_schema::{ArrowError, SchemaRef};
 use parquet::basic::Compression;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender};
 
 /// What a file of deltas begins with.
@@ -27,6 +32,11 @@ pub(super) struct WriterThread {
     pub(super) deltas: Option<(WholeFile, DeltaPart)>,
     /// The first frame of the part that is being written.
     pub(super) first: u64,
+    /// Whether no tables of the part were written yet.
+    pub(super) is_first_of_part: bool,
+    pub(super) entity_log: EntityLog,
+    /// The components whose changes are written, by the names of their tables.
+    pub(super) change_logs: BTreeMap<String, ChangeLog>,
 }
 
 impl WriterThread {
@@ -55,25 +65,66 @@ impl WriterThread {
             Exact::Keyframe(bytes, checksum) => self.begin_part(frame, &bytes, checksum)?,
             Exact::Delta(bytes) => self.delta(frame, &bytes)?,
         }
+        let Some(FrameTables { entities, components }) = tables else { return Ok(()) };
         let Ok(number) = u32::try_from(frame) else {
             return Err(RecordError::World { frame, problem: "tables have the number of a frame as 32 bits".into() });
         };
-        for table in tables {
-            let plan = table.plan();
-            if !self.writers.contains_key(&plan.name) {
-                let columns = plan.schema.fields().iter();
-                let schema = columns.map(|field| (field.name().clone(), field.data_type().to_string())).collect();
-                self.run.schema.insert(plan.name.clone(), schema);
-                let writer = PartWriter::create(&self.folder, plan, self.first, self.compression)?;
-                self.writers.insert(plan.name.clone(), writer);
-            }
-            if let Some(writer) = self.writers.get_mut(&plan.name) {
-                writer.write(&table.batch(number).map_err(RecordError::table(frame))?)?;
-            }
+        if let Some(rows) = self.entity_log.frame(number, entities, self.is_first_of_part)? {
+            self.write(entity_log::FOLDER, &entity_log::schema(), &rows)?;
+        }
+        let mut missing: BTreeSet<String> = self.change_logs.keys().cloned().collect();
+        for table in components {
+            missing.remove(&table.plan().name);
+            self.component(number, &table)?;
             // The loop may be gone.
             let _ = self.spares.send(table);
         }
+        for log in missing.iter().filter_map(|name| self.change_logs.remove(name)).collect::<Vec<_>>() {
+            let (folder, schema) = (log.plan().folder(), log.plan().file_schema().clone());
+            if let Some(rows) = log.end().map_err(table_error(frame))? {
+                let rows = with_frame(number, &schema, &rows).map_err(table_error(frame))?;
+                self.write(&folder, &schema, &rows)?;
+            }
+        }
+        self.is_first_of_part = false;
         Ok(())
+    }
+
+    /// Writes the rows of a component, or those that have changed.
+    fn component(&mut self, frame: u32, table: &CapturedTable) -> Result<(), RecordError> {
+        let (plan, number) = (table.plan(), u64::from(frame));
+        if !self.run.schema.contains_key(&plan.name) {
+            let columns = plan.file_schema().fields().iter();
+            let schema = columns.map(|field| (field.name().clone(), field.data_type().to_string())).collect();
+            self.run.schema.insert(plan.name.clone(), schema);
+        }
+        let mut rows = table.batch().map_err(RecordError::table(number))?;
+        if self.run.has_changes {
+            let changed = match self.change_logs.get_mut(&plan.name) {
+                Some(log) => log.frame(rows).map_err(table_error(number))?,
+                None => {
+                    let first = ChangeLog::new(plan, rows, self.is_first_of_part).map_err(table_error(number))?;
+                    self.change_logs.insert(plan.name.clone(), first.0);
+                    Some(first.1)
+                }
+            };
+            let Some(changed) = changed else { return Ok(()) };
+            rows = changed;
+        }
+        let rows = with_frame(frame, plan.file_schema(), &rows).map_err(table_error(number))?;
+        self.write(&plan.folder(), plan.file_schema(), &rows)
+    }
+
+    /// Adds rows to the file in a folder, and creates it first.
+    fn write(&mut self, folder: &str, schema: &SchemaRef, rows: &RecordBatch) -> Result<(), RecordError> {
+        if !self.writers.contains_key(folder) {
+            let writer = PartWriter::create(&self.folder, (folder, schema), self.first, self.compression)?;
+            self.writers.insert(folder.to_owned(), writer);
+        }
+        match self.writers.get_mut(folder) {
+            Some(writer) => writer.write(rows),
+            None => Ok(()),
+        }
     }
 
     /// Finishes the part before, and writes the snapshot that the next one begins with.
@@ -83,7 +134,8 @@ impl WriterThread {
         let (bytes, _) = WholeFile::write(&self.folder.join(&file), bytes)?;
         self.run.keyframes.retain(|keyframe| keyframe.frame < frame);
         self.run.keyframes.push(Keyframe { frame, file, bytes, checksum });
-        (self.first, self.run.frames) = (frame, frame);
+        (self.first, self.run.frames, self.is_first_of_part) = (frame, frame, true);
+        self.change_logs.clear();
         self.run.write(&self.folder)
     }
 
@@ -126,8 +178,8 @@ impl WriterThread {
             Ok(entries.flatten().map(|entry| entry.path()).collect())
         };
         for folder in list(&self.folder)? {
-            let is_component = folder.file_name().is_some_and(|name| name.to_string_lossy().starts_with("component="));
-            if !is_component {
+            let name = folder.file_name().map(|name| name.to_string_lossy()).unwrap_or_default();
+            if name != entity_log::FOLDER && !name.starts_with("component=") && !name.starts_with("changes=") {
                 continue;
             }
             for path in list(&folder)? {
@@ -139,4 +191,14 @@ impl WriterThread {
         }
         Ok(())
     }
+}
+
+/// Puts the column of the frame before the others.
+fn with_frame(frame: u32, schema: &SchemaRef, rows: &RecordBatch) -> Result<RecordBatch, ArrowError> {
+    let frames: ArrayRef = Arc::new(UInt32Array::from(vec![frame; rows.num_rows()]));
+    RecordBatch::try_new(schema.clone(), [frames].into_iter().chain(rows.columns().iter().cloned()).collect())
+}
+
+fn table_error(frame: u64) -> impl Fn(ArrowError) -> RecordError {
+    move |error| RecordError::World { frame, problem: error.to_string() }
 }

@@ -2,7 +2,7 @@
 
 use crate::model::{Folder, files, keep, new_world, registry, step};
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
-use phalanx_arrow::{Recorder, Recording};
+use phalanx_arrow::{RecordError, Recorder, Recording};
 use phalanx_testkit::Rng;
 use std::fs::File;
 use std::path::Path;
@@ -93,4 +93,20 @@ fn killed_processes_lose_the_last_part_only() {
         assert!(now.iter().all(|(path, bytes)| &expected[path] == bytes));
     }
     assert!(kept > 0, "no process lived long enough to write a keyframe");
+}
+
+#[test]
+fn a_recording_without_a_keyframe_is_begun_again_and_keeps_its_file_meanwhile() {
+    let (folder, registry) = (Folder::new("empty"), registry());
+    drop(Recorder::create(&folder.0, &registry).seed(1).start().unwrap());
+    let run = folder.0.join("run.json");
+    assert!(Recorder::resume(&folder.0, &registry).unwrap().is_none());
+    assert!(run.exists(), "a process that is killed here would leave nothing");
+    let mut recorder = Recorder::create(&folder.0, &registry).seed(2).keyframes(4).start().unwrap();
+    assert_eq!(Recording::open(&folder.0).unwrap().run().seed, Some(2));
+    let mut world = new_world(1, 5);
+    (0..6).for_each(|_| recorder.frame(&mut world).unwrap());
+    drop(recorder);
+    let again = Recorder::create(&folder.0, &registry).start();
+    assert!(matches!(again, Err(RecordError::Exists { .. })));
 }

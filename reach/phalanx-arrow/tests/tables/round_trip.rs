@@ -2,7 +2,9 @@
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::*;
-use arrow_array::{Array, RecordBatch};
+use arrow_array::{Array, ArrayRef, RecordBatch};
+use arrow_schema::DataType;
+use phalanx::query::ExtraRows;
 use phalanx::reflect::Reflect;
 use phalanx::snapshot::Registry;
 use phalanx::store::Soa;
@@ -457,4 +459,77 @@ fn a_world_in_use_is_not_thawed() {
     let frozen = frozen.thaw().unwrap_err().into_inner();
     drop(clone);
     assert_eq!(frozen.thaw().unwrap().len(), 1);
+}
+
+#[test]
+fn extra_rows_have_their_keys_and_values() {
+    #[derive(Component, Clone, Copy)]
+    struct Item {
+        count: u32,
+        role: u8,
+        at: [f32; 2],
+    }
+    #[derive(Component, Clone, Copy)]
+    #[component(layout = "pool")]
+    struct Charm(u64);
+    #[derive(Component, Clone, Copy)]
+    #[component(layout = "linear")]
+    struct Age(u16);
+
+    let mut world = World::new();
+    let entities: Vec<_> = (0..10).map(|n| world.spawn((Age(n), Charm(1)))).collect();
+    let item = world.register_component::<Item>();
+    for (n, entity) in entities.iter().enumerate() {
+        let key = Key::main(*entity);
+        let value = Item { count: n as u32, role: 7, at: [n as f32, f32::NAN] };
+        world.add_row(key.with_role(Role(2)), (value, Charm(n as u64))).unwrap();
+        if n % 3 == 0 {
+            world.add_row(key.with_component(item).with_role(Role(5)), (value, Age(n as u16))).unwrap();
+        }
+    }
+    world.despawn(entities[4]).unwrap();
+    let [items, charms, ages] = [item, world.component_id::<Charm>().unwrap(), world.component_id::<Age>().unwrap()]
+        .map(|id| phalanx_arrow::extra_rows(&world, None, id).unwrap());
+    let names: Vec<_> = items.schema_ref().fields().iter().map(|field| field.name().clone()).collect();
+    assert_eq!(names, ["entity", "about", "role", "count", "role_", "at"]);
+    let text = |batch: &RecordBatch, row: usize| {
+        let about = batch.column(1).as_string::<i32>();
+        about.is_valid(row).then(|| about.value(row).to_owned())
+    };
+    let number = |batch: &RecordBatch, column: usize, row: usize| as_u64(batch.column(column), row);
+    let keys = |batch: &RecordBatch, value: usize| {
+        let mut rows: Vec<_> = (0..batch.num_rows())
+            .map(|row| (number(batch, 0, row), text(batch, row), number(batch, 2, row), number(batch, value, row)))
+            .collect();
+        rows.sort();
+        rows
+    };
+    let about = |key: Key| key.component.map(|_| "item".to_owned());
+    let expect = |mut rows: Vec<_>| {
+        rows.sort();
+        rows
+    };
+    let key = |key: Key, value: u64| (key.entity.to_bits(), about(key), u64::from(key.role.0), value);
+    let typed = world.query_filtered::<(Key, &Item), ExtraRows>();
+    assert_eq!(keys(&items, 3), expect(typed.iter().map(|(k, item)| key(k, item.count.into())).collect()));
+    let typed = world.query_filtered::<(Key, &Charm), ExtraRows>();
+    assert_eq!(keys(&charms, 3), expect(typed.iter().map(|(k, charm)| key(k, charm.0)).collect()));
+    let typed = world.query_filtered::<(Key, &Age), ExtraRows>();
+    assert_eq!(keys(&ages, 3), expect(typed.iter().map(|(k, age)| key(k, age.0.into())).collect()));
+    assert_eq!((items.num_rows(), charms.num_rows(), ages.num_rows()), (9 + 4, 9, 4));
+    let at = items.column(5).as_fixed_size_list().value(0);
+    assert!(at.as_primitive::<Float32Type>().value(1).is_nan());
+    // The tables of the components have main rows only.
+    let frozen = FrozenWorld::new(world);
+    assert_eq!(frozen.component::<Charm>().unwrap()[0].num_rows(), 9);
+    assert!(frozen.component::<Item>().unwrap().is_empty());
+}
+
+/// Returns a number of any width.
+fn as_u64(column: &ArrayRef, row: usize) -> u64 {
+    match column.data_type() {
+        DataType::UInt16 => column.as_primitive::<UInt16Type>().value(row).into(),
+        DataType::UInt32 => column.as_primitive::<UInt32Type>().value(row).into(),
+        _ => column.as_primitive::<UInt64Type>().value(row),
+    }
 }
