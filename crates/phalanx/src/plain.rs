@@ -308,7 +308,6 @@ pub(crate) fn bytes_of<T: Plain>(values: &[T]) -> &[u8] {
 }
 
 /// Returns the bytes of some values for writing.
-#[cfg(feature = "snapshot")]
 pub(crate) fn bytes_of_mut<T: Plain>(values: &mut [T]) -> &mut [u8] {
     const { assert!(T::ANY_BYTES, "whatever is written must be a value") };
     // SAFETY: no byte of the values is uninitialised, and any are values; they are borrowed for writing.
