@@ -1,4 +1,5 @@
-//! Records two runs, and writes the sums of their columns as typed code computes them: `record_sums FOLDER`.
+//! Records two runs, each with all rows and with changes only, and writes the sums of their columns as typed code computes them:
+//! `record_sums FOLDER`.
 //!
 //! `tests/foreign_readers.py FOLDER` compares them with what other programs read.
 
@@ -56,6 +57,7 @@ fn add(sums: &mut Map<String, Value>, name: &str, value: f64) {
 }
 
 fn add_frame(world: &World, sums: &mut Map<String, Value>) {
+    add(sums, "alive.rows", world.len() as f64);
     for position in world.query::<&Position>().iter() {
         add(sums, "position.x", position.x.into());
         add(sums, "position.y", position.y);
@@ -100,19 +102,23 @@ fn main() -> Result<(), Box<dyn Error>> {
                 _ => {}
             }
         }
-        let path = folder.join(format!("run={run}"));
-        let mut recorder = Recorder::create(path, &registry).seed(run.into()).every(2).keyframes(10).start()?;
+        let record = |path| Recorder::create(path, &registry).seed(run.into()).every(2).keyframes(10);
+        let mut recorder = record(folder.join(format!("run={run}"))).start()?;
+        let mut changes = record(folder.join(format!("changed/run={run}"))).changes().start()?;
         let mut sums = Map::new();
         for frame in 0..25 {
             recorder.frame(&mut world)?;
+            changes.frame(&mut world)?;
             if frame % 2 == 0 {
                 add_frame(&world, &mut sums);
             }
             world.query_mut::<&mut Position>().for_each(|position| position.x += 0.125);
+            world.query_mut::<&mut Health>().for_each(|health| health.0 += u32::from(health.0 % 100 == 4));
             let some: Vec<_> = world.iter().skip(frame).step_by(97).collect();
             some.into_iter().try_for_each(|entity| world.despawn(entity))?;
         }
         recorder.finish()?;
+        changes.finish()?;
         all.insert(run.to_string(), Value::Object(sums));
     }
     std::fs::write(folder.join("sums.json"), serde_json::to_string_pretty(&all)?)?;

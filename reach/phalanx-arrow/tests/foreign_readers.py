@@ -17,14 +17,56 @@ import pyarrow.compute as pc
 import pyarrow.dataset as ds
 
 
+# The distance of the frames that have rows, that of keyframes, and the number of frames: as record_sums.rs has them.
+EVERY, KEYFRAMES, FRAMES = 2, 10, 25
+
+
+def sum_of_filled(rows):
+    """Returns the sum of a column over all frames, from rows of changes: frame, entity, operation, value."""
+    rows, state, total, at = sorted(rows), {}, 0, 0
+    for frame in range(0, FRAMES, EVERY):
+        if frame % KEYFRAMES == 0:
+            state = {}
+        while at < len(rows) and rows[at][0] == frame:
+            _, entity, op, value = rows[at]
+            at += 1
+            if op == "removed":
+                assert state.pop(entity) == value, "the last value"
+            else:
+                state[entity] = value
+        total += sum(state.values())
+    assert at == len(rows)
+    return total
+
+
+def sum_of_alive(events):
+    """Returns the number of entities in all frames, from rows of events: frame, event."""
+    alive, total = 0, 0
+    for frame in range(0, FRAMES, EVERY):
+        here = [event for at, event in events if at == frame]
+        alive += here.count("born") - here.count("ended")
+        if frame % KEYFRAMES == 0:
+            assert alive == len(here) - here.count("ended"), "the first frame of a part has all entities"
+        total += alive
+    return total
+
+
 def with_pyarrow(folder, run):
     """Returns the sums that pyarrow computes."""
     sums = {}
 
-    def table(component):
-        files = sorted(str(path) for path in folder.glob(f"run={run}/component={component}/*.parquet"))
-        return ds.dataset(files).to_table()
+    def read(pattern):
+        return ds.dataset(sorted(str(path) for path in folder.glob(f"{pattern}/*.parquet"))).to_table()
 
+    def table(component):
+        return read(f"run={run}/component={component}")
+
+    def rows(pattern, *columns):
+        table = read(pattern)
+        return list(zip(*(table[column].to_pylist() for column in columns)))
+
+    sums["alive.rows"] = sum_of_alive(rows(f"run={run}/entity", "frame", "event"))
+    sums["filled"] = sum_of_filled(rows(f"changed/run={run}/changes=health", "frame", "entity", "op", "value"))
     position, health, velocity = table("position"), table("health"), table("velocity")
     member, title = table("member"), table("title")
     for name, rows in [("position", position), ("health", health), ("velocity", velocity), ("member", member), ("title", title)]:
@@ -58,6 +100,10 @@ def with_duckdb(folder, run):
         "member", "sum(\"of\"::double), count(*) filter (team = 'Red'), count(*) filter (is_captain)"
     )
     sums["health.value"], sums["health.rows"] = query("health", "sum(value)")
+    events = duckdb.sql(f"select frame, event from '{folder}/run={run}/entity/*.parquet'").fetchall()
+    sums["alive.rows"] = sum_of_alive(events)
+    changes = f"'{folder}/changed/run={run}/changes=health/*.parquet'"
+    sums["filled"] = sum_of_filled(duckdb.sql(f"select frame, entity, op, value from {changes}").fetchall())
     sums["velocity.value"], sums["velocity.rows"] = query("velocity", "sum(list_sum(value::double[]))")
     sums["title.value"], sums["title.rows"] = query("title", "sum(length(value))")
     return sums
@@ -69,9 +115,14 @@ def with_polars(folder, run):
     def table(component):
         return polars.scan_parquet(f"{folder}/run={run}/component={component}/*.parquet", hive_partitioning=False).collect()
 
+    def rows(pattern, *columns):
+        return polars.scan_parquet(f"{folder}/{pattern}/*.parquet", hive_partitioning=False).select(columns).collect().rows()
+
     position, health, velocity = table("position"), table("health"), table("velocity")
     member, title = table("member"), table("title")
     return {
+        "alive.rows": sum_of_alive(rows(f"run={run}/entity", "frame", "event")),
+        "filled": sum_of_filled(rows(f"changed/run={run}/changes=health", "frame", "entity", "op", "value")),
         "position.x": position["x"].cast(polars.Float64).sum(), "position.y": position["y"].sum(),
         "position.zone": position["zone"].cast(polars.UInt64).sum(), "position.rows": position.height,
         "health.value": health["value"].cast(polars.UInt64).sum(), "health.rows": health.height,
@@ -90,10 +141,10 @@ def main():
     for name, read in [("pyarrow", with_pyarrow), ("duckdb", with_duckdb), ("polars", with_polars)]:
         for run, sums in expected.items():
             found = read(folder, run)
-            for column, value in sums.items():
+            for column, value in [*sums.items(), ("filled", sums["health.value"])]:
                 assert column in found, f"{name} does not sum {column}"
                 assert math.isclose(found[column], value, rel_tol=1e-9), f"{name}, run {run}, {column}: {found[column]}, not {value}"
-            print(f"{name}, run {run}: {len(sums)} sums agree")
+            print(f"{name}, run {run}: {len(sums) + 1} sums agree")
 
 
 main()
