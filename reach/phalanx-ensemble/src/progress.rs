@@ -1,6 +1,7 @@
 //! [`Progress`]: what is printed while an ensemble runs.
 
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use indicatif::{HumanDuration, ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
+use std::fmt;
 use std::io::IsTerminal;
 use std::time::{Duration, Instant};
 
@@ -17,9 +18,9 @@ impl Progress {
         let is_bar = !is_quiet && std::io::stderr().is_terminal();
         let bar = is_bar.then(|| {
             let bar = ProgressBar::with_draw_target(Some(total as u64), ProgressDrawTarget::stderr());
-            let template = "runs {bar:32} {pos}/{len}  {per_sec}  {eta} left  {wide_msg}";
+            let template = "runs {bar:32} {pos}/{len}  {rate} a second  {left} left  {wide_msg}";
             if let Ok(style) = ProgressStyle::with_template(template) {
-                bar.set_style(style);
+                bar.set_style(style.with_key("rate", write_rate).with_key("left", write_left));
             }
             bar.set_position(done as u64);
             bar.reset_eta();
@@ -54,4 +55,17 @@ impl Progress {
             bar.finish_and_clear();
         }
     }
+}
+
+fn write_rate(state: &ProgressState, text: &mut dyn fmt::Write) {
+    // What cannot be written is not shown.
+    let _ = write!(text, "{:.2}", state.per_sec());
+}
+
+/// Writes the time that is left, which is not known before the first run has ended.
+fn write_left(state: &ProgressState, text: &mut dyn fmt::Write) {
+    let _ = match state.per_sec() > 0.0 {
+        true => write!(text, "{:#}", HumanDuration(state.eta())),
+        false => text.write_str("?"),
+    };
 }
