@@ -152,46 +152,67 @@ impl fmt::Display for Entity {
 /// Two stores of the same kind cannot be told apart by their handles. A handle of one finds what the other has under the
 /// same index and generation, or nothing.
 #[doc(alias("Key", "DefaultKey", "Index", "slotmap"))]
-#[repr(transparent)]
+#[repr(C)]
 pub struct Handle<K: ?Sized> {
-    entity: Entity,
+    /// Index plus one, as in [`Entity`].
+    position: NonZeroU32,
+    generation: u32,
     kind: PhantomData<fn() -> *const K>,
 }
 
 impl<K: ?Sized> Handle<K> {
     #[inline(always)]
     pub(crate) const fn new(index: u32, generation: u32) -> Handle<K> {
-        Handle { entity: Entity::new(index, generation), kind: PhantomData }
+        Handle::of(Entity::new(index, generation))
+    }
+
+    /// Creates the handle with the bits of an entity.
+    #[inline(always)]
+    const fn of(Entity { position, generation }: Entity) -> Handle<K> {
+        Handle { position, generation, kind: PhantomData }
+    }
+
+    /// Returns the entity with the same bits.
+    #[inline(always)]
+    const fn entity(self) -> Entity {
+        Entity { position: self.position, generation: self.generation }
     }
 
     /// Returns the index of the slot.
     #[inline(always)]
     pub const fn index(self) -> u32 {
-        self.entity.index()
+        self.position.get() - 1
     }
 
     /// Returns the generation: how often the slot was reused before.
     #[inline(always)]
     pub const fn generation(self) -> u32 {
-        self.entity.generation
+        self.generation
     }
 
     /// Returns the bits: the generation in the high half, the index in the low one.
     #[doc(alias("as_ffi", "to_integral"))]
     #[inline]
     pub const fn to_bits(self) -> u64 {
-        self.entity.to_bits()
+        self.entity().to_bits()
     }
 
     /// Returns the handle with these bits, or `None` if no store can have issued it. See [`Entity::from_bits`].
     #[inline]
     pub const fn from_bits(bits: u64) -> Option<Handle<K>> {
         match Entity::from_bits(bits) {
-            Some(entity) => Some(Handle { entity, kind: PhantomData }),
+            Some(entity) => Some(Handle::of(entity)),
             None => None,
         }
     }
 }
+
+// Laid out like an `Entity`, but aligned to 4 bytes. So a handle is loaded as two numbers, and not as one to be taken apart.
+const _: () = {
+    type Of = Handle<str>;
+    assert!(size_of::<Of>() == 8 && align_of::<Of>() == 4 && size_of::<Option<Of>>() == 8);
+    assert!(core::mem::offset_of!(Of, position) == 0 && core::mem::offset_of!(Of, generation) == 4);
+};
 
 // Not derived: derives would ask for the same of `K`.
 impl<K: ?Sized> Clone for Handle<K> {
@@ -204,7 +225,7 @@ impl<K: ?Sized> Copy for Handle<K> {}
 impl<K: ?Sized> PartialEq for Handle<K> {
     #[inline(always)]
     fn eq(&self, other: &Self) -> bool {
-        self.entity == other.entity
+        self.entity() == other.entity()
     }
 }
 impl<K: ?Sized> Eq for Handle<K> {}
@@ -215,17 +236,17 @@ impl<K: ?Sized> PartialOrd for Handle<K> {
 }
 impl<K: ?Sized> Ord for Handle<K> {
     fn cmp(&self, other: &Self) -> core::cmp::Ordering {
-        self.entity.cmp(&other.entity)
+        self.entity().cmp(&other.entity())
     }
 }
 impl<K: ?Sized> Hash for Handle<K> {
     fn hash<H: Hasher>(&self, state: &mut H) {
-        self.entity.hash(state);
+        self.entity().hash(state);
     }
 }
 impl<K: ?Sized> fmt::Debug for Handle<K> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.entity.fmt(f)
+        self.entity().fmt(f)
     }
 }
 
@@ -306,7 +327,7 @@ pub(crate) mod sealed {
 
         #[inline(always)]
         fn position(self) -> u32 {
-            self.entity.position()
+            self.position.get()
         }
     }
 }

@@ -162,7 +162,7 @@ integers!(u8 u16 u32 u64 u128 usize i8 i16 i32 i64 i128 isize);
 
 macro_rules! transparent {
     ($(($($bounds:tt)*) $t:ty as $inner:ty;)*) => { $(
-        // SAFETY: it is laid out as the one value that it holds, and asks nothing more of it.
+        // SAFETY: it is laid out as this type, but may be aligned less, and asks nothing more of it.
         unsafe impl<$($bounds)*> Plain for $t {
             const ANY_BYTES: bool = <$inner as Plain>::ANY_BYTES;
             const NAME: &'static str = <$inner as Plain>::NAME;
