@@ -20,6 +20,7 @@ use alloc::boxed::Box;
 use alloc::vec::Vec;
 use core::alloc::Layout;
 use core::fmt;
+use core::hint::cold_path;
 use core::marker::PhantomData;
 
 /// The position that a key leads to, and the generation that it must have.
@@ -523,6 +524,8 @@ unsafe impl<K: Key> DenseIndex for Sparse<K> {
             let entry = unsafe { &*self.window.ptr().add(position as usize - 1) };
             return (entry.word == key.generation()).then_some(entry.position);
         }
+        // The path through the window is laid out straight.
+        cold_path();
         self.find_in_page(key)
     }
 

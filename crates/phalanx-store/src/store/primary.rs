@@ -35,8 +35,9 @@ macro_rules! primary_store {
             /// # Panics
             ///
             /// Panics if all indices are used up; aborts if allocation fails.
+            // Always: as a call it gets the value through memory, which takes longer than the insertion.
             #[doc(alias("push", "emplace"))]
-            #[inline]
+            #[inline(always)]
             #[track_caller]
             pub fn insert(&mut self, value: T) -> Handle<K> {
                 if self.is_full() {

@@ -11,7 +11,7 @@ use crate::restore::{Census, Refused, counted};
 use crate::{AllocError, Handle};
 #[cfg(feature = "serde")]
 use alloc::vec::Vec;
-use core::hint::assert_unchecked;
+use core::hint::{assert_unchecked, cold_path};
 use core::marker::PhantomData;
 
 /// A container that keeps values at fixed slots and issues their handles, which stay valid while others come and go.
@@ -62,6 +62,7 @@ impl<K: ?Sized> sealed::Sealed for Primary<K> {
             // A generation has no dead bit, so this is one addition.
             word.write(generation + (DEAD + 1));
             if generation == MAX_GENERATION {
+                cold_path();
                 word.write(RETIRED);
                 self.vacant.retire(1);
             }
@@ -71,6 +72,7 @@ impl<K: ?Sized> sealed::Sealed for Primary<K> {
     #[inline(always)]
     unsafe fn vacated(&mut self, word: u32, before: u64) {
         if self.vacant.unknown(before) {
+            cold_path();
             // SAFETY: the slots of the word exist, so it is covered.
             unsafe { self.vacant.note(word) };
         }
