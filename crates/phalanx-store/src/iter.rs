@@ -233,6 +233,7 @@ impl<'a, S: Emptying> Drain<'a, S> {
 }
 
 impl<S: Emptying> Drop for Drain<'_, S> {
+    #[inline]
     fn drop(&mut self) {
         // SAFETY: the container is borrowed exclusively, so that only this iterator has changed it since the start.
         unsafe { self.store.drop_rest(&mut self.place) };

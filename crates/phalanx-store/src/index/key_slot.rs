@@ -108,7 +108,16 @@ impl<K: Key, R: Rows> Dense<Sparse<K>, R> {
         // SAFETY: `len` dense keys are initialised in the source, and there is capacity for them in the copy.
         unsafe { core::ptr::copy_nonoverlapping(self.keys.ptr(), keys.ptr(), self.len as usize) };
         let index = self.index.try_compacted(self.live())?;
-        Ok(Dense { index, keys, rows, len: self.len, holes: self.holes, gap: self.gap.clone(), low: self.low })
+        Ok(Dense {
+            index,
+            keys,
+            rows,
+            len: self.len,
+            holes: self.holes,
+            gap: self.gap.clone(),
+            low: self.low,
+            retired: self.retired,
+        })
     }
 
     /// Returns the state of `key`, from the window of the index alone.

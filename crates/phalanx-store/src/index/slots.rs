@@ -19,7 +19,7 @@
 #![allow(unsafe_code)]
 
 use crate::entity::sealed::Sealed as _;
-use crate::generation::{self, DEAD, RETIRED};
+use crate::generation::{self, DEAD, MAX_GENERATION, RETIRED};
 use crate::raw::{DenseIndex, LaneOf};
 #[cfg(feature = "serde")]
 use crate::restore::{Census, Refused, State, counted};
@@ -338,6 +338,24 @@ unsafe impl<K: ?Sized> DenseIndex for Slots<K> {
         // SAFETY: a live key names a slot below `total`, whose word is its generation.
         unsafe { (*self.slots.ptr().add(key.position() as usize - 1)).word = word };
         word == RETIRED
+    }
+
+    unsafe fn release_all(&mut self, dense_keys: &LaneOf<u32>, len: u32) -> bool {
+        let mut retired = false;
+        if len < self.total / 4 {
+            for at in 0..len {
+                // SAFETY: the dense key is initialised and alive.
+                retired |= unsafe { self.release(*dense_keys.at(at)) };
+            }
+            return retired;
+        }
+        // All live slots are released, so they are ended in the order of their numbers, without branches.
+        // SAFETY: `total` slots are initialised, and the index is borrowed exclusively.
+        for slot in unsafe { self.slots.slice_mut(self.total) } {
+            retired |= slot.word == MAX_GENERATION;
+            slot.word = if generation::is_dead(slot.word) { slot.word } else { generation::released(slot.word) };
+        }
+        retired
     }
 
     #[inline(always)]

@@ -80,6 +80,20 @@ pub unsafe trait DenseIndex {
         unsafe { self.release(Self::dense_key(key)) }
     }
 
+    /// Ends the keys of the first `len` dense keys. Returns `true` if [`release`](DenseIndex::release) does for one of them.
+    ///
+    /// # Safety
+    ///
+    /// `dense_keys` are those of this index's container. The first `len` are all that are alive, and not holes.
+    unsafe fn release_all(&mut self, dense_keys: &LaneOf<Self::DenseKey>, len: u32) -> bool {
+        let mut retired = false;
+        for at in 0..len {
+            // SAFETY: the dense key is initialised and alive.
+            retired |= unsafe { self.release(*dense_keys.at(at)) };
+        }
+        retired
+    }
+
     /// Called when a released key has reached `at`, the lowest position above those in use.
     ///
     /// # Safety
@@ -120,12 +134,14 @@ pub struct Dense<X: DenseIndex, R: Rows> {
     pub(crate) holes: u32,
     pub(crate) gap: Range<u32>,
     pub(crate) low: u32,
+    /// Whether the key of a hole may have to be passed to [`on_released`](DenseIndex::on_released).
+    pub(crate) retired: bool,
 }
 
 impl<X: DenseIndex, R: Rows> Dense<X, R> {
     /// Creates an empty container over `index` and `rows`.
     pub const fn new(index: X, rows: R) -> Dense<X, R> {
-        Dense { index, keys: LaneOf::new(), rows, len: 0, holes: 0, gap: 0..0, low: 0 }
+        Dense { index, keys: LaneOf::new(), rows, len: 0, holes: 0, gap: 0..0, low: 0, retired: false }
     }
 
     /// Returns the number of positions in use, holes included.
@@ -429,7 +445,7 @@ impl<X: DenseIndex, R: Rows> Dense<X, R> {
         // SAFETY: the position is in use and its key alive.
         unsafe {
             let dense_key = *self.keys.at(position);
-            self.index.release(dense_key);
+            self.retired |= self.index.release(dense_key);
             self.set_key(position, X::hole(dense_key));
         }
         if self.holes == 0 || position < self.low {
@@ -442,11 +458,47 @@ impl<X: DenseIndex, R: Rows> Dense<X, R> {
         }
     }
 
+    /// Ends the first key that is left and leaves a hole at its position. The row counts as moved out. Returns the key.
+    ///
+    /// # Safety
+    ///
+    /// The position is in use. All positions before it are holes, and no others are.
+    #[inline(always)]
+    pub(crate) unsafe fn leave_first(&mut self, position: u32) -> X::Key {
+        debug_assert_eq!(self.holes, position);
+        // SAFETY: the position is in use, and its key is alive, since it is not a hole.
+        let key = unsafe {
+            let dense_key = *self.keys.at(position);
+            let key = self.index.key(dense_key);
+            if self.index.release(dense_key) {
+                self.retired = true;
+            }
+            self.set_key(position, X::hole(dense_key));
+            key
+        };
+        if position == 0 {
+            (self.low, self.gap) = (0, 0..0);
+        }
+        // Stored without being read: the next key does not wait for it.
+        self.holes = position + 1;
+        if self.holes == self.len {
+            self.give_up_holes(0);
+        }
+        key
+    }
+
     /// Gives up the holes at the end.
     #[cold]
     #[inline(never)]
     fn trim(&mut self) {
         let end = self.dense_keys().iter().rposition(|key| !X::is_hole(*key)).map_or(0, |last| last as u32 + 1);
+        self.give_up_holes(end);
+    }
+
+    /// Gives up the positions from `end` on, all of which are holes.
+    #[cold]
+    #[inline(never)]
+    fn give_up_holes(&mut self, end: u32) {
         // SAFETY: positions below `len` are in use. `len` is lowered past each hole before `on_released` is called for
         // it, from the highest hole to the lowest.
         unsafe {
@@ -456,11 +508,15 @@ impl<X: DenseIndex, R: Rows> Dense<X, R> {
                 place.write(X::filled(*place));
             }
             self.holes -= self.len - end;
+            if !self.retired {
+                self.len = end;
+            }
             while self.len > end {
                 self.len -= 1;
                 self.index.on_released(&mut self.keys, self.len);
             }
         }
+        self.retired &= self.holes > 0;
         self.gap.end = self.gap.end.min(self.len);
         if self.gap.start >= self.gap.end {
             self.gap = 0..0;
@@ -612,10 +668,7 @@ impl<X: DenseIndex, R: Rows> Dense<X, R> {
         // SAFETY: the positions are in use and not holes. All keys are released, and all positions are the gap then; the rows
         // belong to the caller.
         unsafe {
-            let mut retired = false;
-            for at in 0..len {
-                retired |= self.index.release(*self.keys.at(at));
-            }
+            let retired = self.index.release_all(&self.keys, len);
             self.close_gap(0..len, retired);
         }
         len
@@ -647,6 +700,9 @@ impl<X: DenseIndex, R: Rows> Dense<X, R> {
         }
         if holes != self.holes {
             return Err("holes miscounted");
+        }
+        if self.retired && holes == 0 {
+            return Err("a retired key is noted that is not a hole");
         }
         if self.dense_keys().last().is_some_and(|k| X::is_hole(*k)) {
             return Err("the last position is a hole");

@@ -439,28 +439,61 @@ impl<X: DenseIndex, T> DenseStore<X, T> {
         // SAFETY: that many dense keys are initialised in the source, and there is capacity for them in the copy.
         unsafe { ptr::copy_nonoverlapping(from.keys.ptr(), to.keys.ptr(), dense_keys as usize) };
         (to.len, to.holes, to.gap, to.low) = (from.len, from.holes, from.gap.clone(), from.low);
+        to.retired = from.retired;
     }
 }
 
 impl<X: DenseIndex, T> DenseStore<X, T> {
     /// Leaves a hole at the first position from `from` on that is none; its row counts as moved out. Returns it and its key.
+    ///
+    /// # Safety
+    ///
+    /// All positions before `from` are holes.
     #[inline(always)]
-    fn end_first(&mut self, from: &mut u32) -> Option<(X::Key, u32)> {
-        let core = &mut self.core;
-        while *from < core.positions() {
-            let at = *from;
-            *from = at + 1;
-            // SAFETY: the position is in use. If it is not a hole, its key is alive.
-            unsafe {
-                let dense_key = *core.keys.at(at);
-                if !X::is_hole(dense_key) {
-                    let key = core.index.key(dense_key);
-                    core.leave_hole(at);
-                    return Some((key, at));
-                }
-            }
+    unsafe fn end_first(&mut self, from: &mut u32) -> Option<(X::Key, u32)> {
+        let at = *from;
+        if at >= self.core.positions() {
+            return None;
         }
-        None
+        let (key, at) = if self.core.holes() == at {
+            // SAFETY: the position is in use. All before it are holes, by the caller's contract, and there are no others.
+            (unsafe { self.core.leave_first(at) }, at)
+        } else {
+            self.end_first_among_holes(at)?
+        };
+        *from = at + 1;
+        Some((key, at))
+    }
+
+    /// Leaves a hole at the first position from `from` on that is none, like [`end_first`](DenseStore::end_first).
+    #[cold]
+    #[inline(never)]
+    fn end_first_among_holes(&mut self, from: u32) -> Option<(X::Key, u32)> {
+        let core = &mut self.core;
+        let skip = core.dense_keys().get(from as usize..)?.iter().position(|dense_key| !X::is_hole(*dense_key))?;
+        let at = from + skip as u32;
+        // SAFETY: the position is in use and not a hole, so its key is alive.
+        unsafe {
+            let key = core.index.key(*core.keys.at(at));
+            core.leave_hole(at);
+            Some((key, at))
+        }
+    }
+
+    /// Removes and drops all values from a place on, even if a destructor panics.
+    ///
+    /// Not inlined, and the place is passed by value: an iterator that was read to its end stays in registers.
+    ///
+    /// # Safety
+    ///
+    /// All positions before `from` are holes.
+    #[inline(never)]
+    unsafe fn drop_from(&mut self, mut from: u32) {
+        let values = self.core.rows.ptr();
+        // SAFETY: the clause on `from` holds, and holds again after each call.
+        let ended = core::iter::from_fn(|| unsafe { self.end_first(&mut from) });
+        // SAFETY: the position was in use and not a hole until now. Its row is dropped once.
+        drop_all(ended, |(_, at)| unsafe { ptr::drop_in_place(values.add(at as usize)) });
     }
 }
 
@@ -486,24 +519,32 @@ impl<X: DenseIndex, T> Emptying for DenseStore<X, T> {
 
     #[inline]
     unsafe fn take_first(&mut self, from: &mut u32) -> Option<(X::Key, T)> {
-        let (key, at) = self.end_first(from)?;
-        // SAFETY: the position was in use and not a hole until now. Its row is read once.
-        Some((key, unsafe { self.core.rows.at(at).read() }))
+        // SAFETY: the place belongs to this container. The position was in use and not a hole until now, and its row is read
+        // once.
+        unsafe {
+            let (key, at) = self.end_first(from)?;
+            Some((key, self.core.rows.at(at).read()))
+        }
     }
 
     unsafe fn take_last(&mut self, _: &mut u32) -> Option<(X::Key, T)> {
-        // The last position is never a hole.
-        let last = self.core.positions().checked_sub(1)?;
-        // SAFETY: any place will do here: whether a position is a hole is checked.
-        unsafe { self.take_first(&mut { last }) }
+        let core = &mut self.core;
+        let last = core.positions().checked_sub(1)?;
+        // SAFETY: the last position is never a hole, so its key is alive. It is given up, with the holes before it. Its row is
+        // read once.
+        unsafe {
+            let key = core.index.key(*core.keys.at(last));
+            core.leave_hole(last);
+            Some((key, core.rows.at(last).read()))
+        }
     }
 
+    #[inline]
     unsafe fn drop_rest(&mut self, from: &mut u32) {
-        let values = self.core.rows.ptr();
-        // SAFETY: the position was in use and not a hole until now. Its row is dropped once.
-        drop_all(core::iter::from_fn(|| self.end_first(from)), |(_, at)| unsafe {
-            ptr::drop_in_place(values.add(at as usize));
-        });
+        if !self.is_empty() {
+            // SAFETY: the place belongs to this container.
+            unsafe { self.drop_from(*from) };
+        }
     }
 
     fn left(&self) -> usize {
