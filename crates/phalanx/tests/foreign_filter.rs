@@ -2,6 +2,7 @@
 
 use core::cell::Cell;
 use phalanx::query::{Candidate, Filtered, QueryFilter, QueryState};
+use phalanx::relation::{ChildOf, Related, Up};
 use phalanx::{Changed, Component, Components, Query, QueryData, Signature, With, Without, World};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -60,6 +61,19 @@ fn a_filter_of_a_user_runs_beside_no_query_that_writes_tracked_rows() {
     assert!(catch_unwind(AssertUnwindSafe(|| run(&mut world))).is_err());
     let (here, mut writes) = world.queries_mut::<(Query<&Here, Keeper>, &mut Void)>();
     assert!(here.len() <= 1 && writes.single_mut().is_ok());
+}
+
+#[test]
+fn a_filter_of_a_user_tests_no_other_row_while_the_query_writes_tracked_rows() {
+    type OfParent = Up<ChildOf, Filtered<&'static Here, Keeper>>;
+    // It may read the ticks of the parent, which another thread writes in a parallel loop.
+    assert!(QueryState::<(&mut There, OfParent)>::try_new().is_err());
+    assert!(QueryState::<(OfParent, &mut There)>::try_new().is_err());
+    assert!(QueryState::<(Option<Related<ChildOf, OfParent>>, &mut There)>::try_new().is_err());
+    assert!(QueryState::<(OfParent, &There)>::try_new().is_ok());
+    assert!(QueryState::<(OfParent, &mut Void)>::try_new().is_ok());
+    // The row that is visited is tested before its item is made.
+    assert!(QueryState::<(&mut There, Filtered<&Here, Keeper>)>::try_new().is_ok());
 }
 
 /// How often [`Fickle`] was asked about a table.

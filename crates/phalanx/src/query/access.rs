@@ -19,6 +19,8 @@ pub struct Access {
     reads_all_but: Option<Vec<TypeId>>,
     /// Whether everything else in the world may be read, too.
     reads_world: bool,
+    /// Whether filters of users test other rows than the visited one. They may read change ticks of any component.
+    tests_elsewhere: bool,
     /// Relations whose links are read. Links are changed only in a world that is borrowed exclusively, so they cause no conflict.
     relations: Vec<(TypeId, &'static str)>,
     rows: RowConditions,
@@ -214,7 +216,17 @@ impl Access {
         }
         self.reads_world |= other.reads_world;
         self.rows.is_known &= other.rows.is_known;
+        self.test_elsewhere(!other.rows.is_known || other.tests_elsewhere);
         other.relations.into_iter().for_each(|relation| self.add_links(relation));
+    }
+
+    /// Adds that filters of users test other rows. None of these may be written meanwhile, if its ticks are tracked by row.
+    fn test_elsewhere(&mut self, tests_elsewhere: bool) {
+        self.tests_elsewhere |= tests_elsewhere;
+        let written = self.touched.iter().find(|touch| touch.writes && touch.track == Track::Row);
+        if let Some(written) = written.filter(|_| self.tests_elsewhere) {
+            self.conflict.get_or_insert(written.name);
+        }
     }
 
     /// Adds what two alternatives touch. One of them makes the item of a row, so both may touch the same component, and
@@ -241,6 +253,7 @@ impl Access {
             }
             self.reads_world |= access.reads_world;
             self.rows.is_known &= access.rows.is_known;
+            self.test_elsewhere(access.tests_elsewhere);
             access.relations.into_iter().for_each(|relation| self.add_links(relation));
             self.conflict = self.conflict.or(access.conflict);
         }
@@ -293,7 +306,8 @@ impl Access {
 
     fn add(&mut self, touch: Touch) {
         let is_named = self.touched.iter().any(|other| other.key == touch.key && (other.writes || touch.writes));
-        if is_named || touch.writes && self.reads_unnamed(touch.key) {
+        let is_tested = self.tests_elsewhere && touch.track == Track::Row;
+        if is_named || touch.writes && (is_tested || self.reads_unnamed(touch.key)) {
             self.conflict.get_or_insert(touch.name);
         }
         self.touched.push(touch);
