@@ -106,7 +106,7 @@ fn visit_alone(count: usize, visit: impl Fn(Range<usize>)) -> usize {
         if rest > WORTH.as_nanos() {
             break;
         }
-        step = MOST_BATCHES.min(step * 2);
+        step = MOST_BATCHES.min(step * 4);
     }
     next
 }
