@@ -335,14 +335,14 @@ impl ComponentInfo {
         self.lanes.first().copied().filter(|lane| lane.size() > 0)
     }
 
-    /// Returns the layouts of the lanes without that of change ticks, which is the last.
+    /// Returns the layouts of the lanes without those of change ticks, which are the last.
     pub(crate) fn value_layouts(&self) -> &[core::alloc::Layout] {
         &self.lanes[..self.value_lanes()]
     }
 
-    /// Returns the number of lanes without that of change ticks.
+    /// Returns the number of lanes without those of change ticks.
     pub(crate) fn value_lanes(&self) -> usize {
-        self.lanes.len() - usize::from(self.track != Track::None)
+        self.lanes.len() - self.track.lanes()
     }
 
     /// Returns the components that this one [requires](Component#required-components), without those that they require.

@@ -13,7 +13,7 @@
 //! [`RowTracked`] and [`ColumnTracked`] add [change detection](crate::change_detection) to one of these.
 //!
 //! A *lane* is an untyped array of equal rows ([`phalanx_store::raw::Lane`]). A column is one lane; a soa component has a lane for
-//! each field, and a tracked component has one more, the last, for its change ticks.
+//! each field. The last lanes of a tracked component are for its change ticks: one if it is tracked by column, two by row.
 #![allow(unsafe_code)]
 
 use crate::change_detection::{Clock, Tick};
@@ -216,7 +216,7 @@ pub(crate) mod sealed {
 
     /// A layout without change ticks, which a tracked layout can contain.
     ///
-    /// Code that reads change ticks expects them in the last lane, and only there.
+    /// Code that reads change ticks expects them in the last lanes, and only there.
     #[diagnostic::on_unimplemented(
         message = "`{Self}` cannot be tracked by columns",
         label = "not one of `Table`, `Soa`, `Pool` and `Linear`"

@@ -487,7 +487,7 @@ where
 
 macro_rules! tracked {
     ($($layout:ident)*) => { $(
-        // SAFETY: the lanes of `L`, and that of the change ticks, which is not included.
+        // SAFETY: the lanes of `L`, and those of the change ticks, which are not included.
         unsafe impl<C, L: PlainLayout<C>> PlainLayout<C> for $layout<L>
         where
             $layout<L>: Layout<C>,

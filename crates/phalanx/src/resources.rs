@@ -76,7 +76,7 @@ impl Slot {
     /// Inserts a value, and returns the old one.
     pub(crate) fn insert(&mut self, value: Stored, now: Tick) -> Option<Stored> {
         // While a scope has taken the value out, it is still the one that was added.
-        self.ticks.set_inserted(self.value.is_some() || self.in_scope, now);
+        self.ticks.by_ref().set_inserted(self.value.is_some() || self.in_scope, now);
         self.value.replace(value)
     }
 
@@ -88,14 +88,14 @@ impl Slot {
 
     /// Returns the value with its ticks, if there is one of type `R`.
     pub(crate) fn get_ref<R: 'static>(&self, run: RunTicks) -> Result<Res<'_, R>, NoSuchResource> {
-        Ok(Res::new(self.cell::<R>()?.get(), &self.ticks, run))
+        Ok(Res::new(self.cell::<R>()?.get(), self.ticks.by_ref(), run))
     }
 
     /// Returns the value for writing, with its ticks, if there is one of type `R`.
     pub(crate) fn get_tracked<R: 'static>(&mut self, run: RunTicks) -> Result<ResMut<'_, R>, NoSuchResource> {
         let cell = self.value.as_mut().and_then(|value| value.downcast_mut::<ResourceCell<R>>());
         let cell = cell.ok_or(missing::<R>(self.in_scope))?;
-        Ok(ResMut::new(cell.get_mut(), &self.ticks, run))
+        Ok(ResMut::new(cell.get_mut(), self.ticks.by_mut(), run))
     }
 
     /// Returns the value, if there is one of type `R`. No change is recorded.
@@ -165,7 +165,7 @@ impl Resources {
             let target = self.slot_of(slot.resource);
             if target.value.is_none() && !target.in_scope {
                 target.value = slot.value.take();
-                target.ticks.set(ComponentTicks::new(now));
+                target.ticks.by_ref().set(ComponentTicks::new(now));
             }
         }
     }
@@ -173,7 +173,7 @@ impl Resources {
     /// Makes all resources count as inserted now.
     #[cfg(feature = "snapshot")]
     pub(crate) fn renew(&self, now: Tick) {
-        self.list.iter().for_each(|slot| slot.ticks.set(ComponentTicks::new(now)));
+        self.list.iter().for_each(|slot| slot.ticks.by_ref().set(ComponentTicks::new(now)));
     }
 
     /// Swaps the resources that another world has with those here, which count as inserted now. Allocates nothing if capacity was reserved.
@@ -182,7 +182,7 @@ impl Resources {
         for slot in other.list.iter_mut().filter(|slot| slot.value.is_some()) {
             let target = self.slot_of(slot.resource);
             if !target.in_scope {
-                target.ticks.set_inserted(target.value.is_some(), now);
+                target.ticks.by_ref().set_inserted(target.value.is_some(), now);
                 core::mem::swap(&mut target.value, &mut slot.value);
             }
         }

@@ -1,7 +1,7 @@
 //! [`Ref`] and [`Mut`]: access to a value, with the ticks at which it was added and changed.
 #![allow(unsafe_code)]
 
-use super::{AtomicTicks, ComponentTicks, RunTicks, Tick, TracksAdditions, TracksChanges};
+use super::{ComponentTicks, RunTicks, Tick, TicksMut, TracksAdditions, TracksChanges};
 use crate::component::Component;
 use crate::layout::Layout;
 use core::borrow::Borrow;
@@ -188,7 +188,7 @@ pub(crate) use sets_ticks;
 #[doc(alias = "Tracked")]
 pub struct Mut<'a, T: ?Sized> {
     value: &'a mut T,
-    ticks: &'a AtomicTicks,
+    ticks: TicksMut<'a>,
     run: RunTicks,
 }
 
@@ -198,13 +198,13 @@ sets_ticks!(Mut);
 impl<'a, T: ?Sized> Mut<'a, T> {
     /// Creates a handle of a value that has these ticks.
     #[inline(always)]
-    pub(crate) fn new(value: &'a mut T, ticks: &'a AtomicTicks, run: RunTicks) -> Mut<'a, T> {
+    pub(crate) fn new(value: &'a mut T, ticks: TicksMut<'a>, run: RunTicks) -> Mut<'a, T> {
         Mut { value, ticks, run }
     }
 
     /// Returns a handle that lives shorter. No change is recorded.
     pub fn reborrow(&mut self) -> Mut<'_, T> {
-        Mut { value: self.value, ticks: self.ticks, run: self.run }
+        Mut { value: self.value, ticks: self.ticks.reborrow(), run: self.run }
     }
 }
 

@@ -93,6 +93,7 @@ mod column_tracked;
 mod handles;
 mod row_tracked;
 mod run_history;
+mod ticks_ref;
 
 pub(crate) use clock::{Clock, Moment, Time};
 pub use column_tracked::ColumnTracked;
@@ -101,11 +102,15 @@ pub use column_tracked::ColumnTrackedPtr;
 pub(crate) use column_tracked::{column_tick, set_column_tick};
 pub use handles::{Mut, Ref};
 pub(crate) use handles::{reads_ticks, sets_ticks};
-pub(crate) use row_tracked::{AtomicTicks, ticks_at, ticks_of};
 #[doc(hidden)]
-pub use row_tracked::{ComponentTicks, RowTrackedPtr};
+pub use row_tracked::RowTrackedPtr;
 pub use row_tracked::{RowTracked, SliceMut};
 pub(crate) use run_history::RunHistory;
+#[doc(hidden)]
+pub use ticks_ref::ComponentTicks;
+pub(crate) use ticks_ref::{
+    AtomicTicks, TicksMut, TicksRef, read_ticks, set_all_ticks, tick_lanes, ticks_at, ticks_of, write_ticks,
+};
 
 use crate::component::Component;
 use crate::layout::Layout;
@@ -120,6 +125,12 @@ impl Tick {
     /// Returns the number, which wraps around.
     pub fn number(self) -> u32 {
         self.0
+    }
+
+    /// Returns how long ago an earlier tick was.
+    #[inline(always)]
+    pub(crate) fn age_of(self, earlier: Tick) -> u32 {
+        self.0.wrapping_sub(earlier.0)
     }
 
     /// Returns `true` if the tick is not after `other`.
@@ -138,6 +149,17 @@ pub enum Track {
     Column,
     /// Each value has two ticks, added and changed.
     Row,
+}
+
+impl Track {
+    /// Returns the number of lanes for ticks, which come after those of values.
+    pub(crate) const fn lanes(self) -> usize {
+        match self {
+            Track::None => 0,
+            Track::Column => 1,
+            Track::Row => 2,
+        }
+    }
 }
 
 /// The ticks of a run of a query: its own, and that of the previous run.
@@ -173,8 +195,32 @@ impl RunTicks {
     /// Returns `true` if a tick is newer than the previous run.
     #[inline(always)]
     pub(crate) fn is_new(self, changed: Tick) -> bool {
-        let age = |tick: Tick| self.now.0.wrapping_sub(tick.0);
-        self.since.is_none_or(|since| age(changed) < age(since))
+        self.since.is_none_or(|since| self.now.age_of(changed) < self.now.age_of(since))
+    }
+
+    /// Returns which of at most 64 ticks are newer than the previous run: a bit for each.
+    // Not generic, so that it is compiled once.
+    pub(crate) fn which_are_new(self, ticks: &[Tick]) -> u64 {
+        const GROUP: usize = 16;
+        let Some(since) = self.since else { return u64::MAX };
+        // The age is less than that of the previous run. The numbers are moved so that they compare as signed ones, for which
+        // there are instructions on vectors everywhere.
+        let first = since.0.wrapping_add(1 + (1 << 31));
+        let limit = (self.now.age_of(since) ^ 1 << 31) as i32;
+        let is_new = |tick: &Tick| (tick.0.wrapping_sub(first) as i32) < limit;
+        let any = |ticks: &[Tick]| ticks.iter().fold(false, |any, tick| any | is_new(tick));
+        // Most blocks have none. The length is a constant, so that there is no loop for a rest.
+        if <&[Tick; 64]>::try_from(ticks).is_ok_and(|ticks| !any(ticks)) {
+            return 0;
+        }
+        let mut bits = 0;
+        for (group, at) in ticks.chunks(GROUP).zip((0..).step_by(GROUP)) {
+            if <&[Tick; GROUP]>::try_from(group).is_ok_and(|group| !any(group)) {
+                continue;
+            }
+            bits |= group.iter().rev().fold(0, |bits, tick| bits << 1 | u64::from(is_new(tick))) << at;
+        }
+        bits
     }
 }
 
@@ -193,7 +239,7 @@ pub unsafe trait TracksChanges<C>: Layout<C> {
     ///
     /// # Safety
     ///
-    /// The lanes are the component's, and the row is in use.
+    /// The lanes are the component's, and the row is in use. No other thread sets its ticks during the call.
     #[doc(hidden)]
     unsafe fn changed(lanes: *const Lane, row: usize, ticks: RunTicks) -> Tick;
 
@@ -202,7 +248,7 @@ pub unsafe trait TracksChanges<C>: Layout<C> {
     ///
     /// # Safety
     ///
-    /// `ptr` is that of the component's lanes, and the row is in use.
+    /// `ptr` is that of the component's lanes, and the row is in use. No other thread sets its ticks during the call.
     #[doc(hidden)]
     unsafe fn ticks(ptr: Self::Ptr, row: usize) -> (ComponentTicks, RunTicks);
 }
@@ -233,7 +279,7 @@ pub unsafe trait TracksAdditions<C>: TracksChanges<C> {
     ///
     /// # Safety
     ///
-    /// The lanes are the component's, and the row is in use.
+    /// The lanes are the component's, and the row is in use. No other thread sets its ticks during the call.
     #[doc(hidden)]
     unsafe fn added(lanes: *const Lane, row: usize, ticks: RunTicks) -> Tick;
 }

@@ -2,131 +2,23 @@
 //!
 //! # Invariants
 //!
-//! - Each value has ticks in the same row of the next lane. They are written with the value.
+//! - Each value has ticks in the same row of the next two lanes. They are written with the value.
 //! - Code with exclusive access to a value has exclusive access to writing its ticks.
-//! - Ticks of rows in use are accessed as [`AtomicTicks`] only, because filters of the same query read them.
+//! - No thread reads a tick while another sets it. What filters read is part of the [access](crate::query::Access) of a query.
+//!   A filter of a user conflicts with all that writes row-tracked components, as it may read ticks of any.
 #![allow(unsafe_code)]
 
 use super::column_tracked::as_untracked;
-use super::{Mut, RunTicks, Tick, Track, TracksAdditions, TracksChanges};
+use super::{ComponentTicks, Mut, RunTicks, Tick, TicksMut, TicksRef, Track, TracksAdditions, TracksChanges};
 use crate::layout::{Kind, Layout, Linear, Pool, Table};
 use core::fmt;
 use core::marker::PhantomData;
 use core::ops::Deref;
 use core::ptr::NonNull;
-use core::sync::atomic::{AtomicU32, Ordering};
+use core::sync::atomic::AtomicU32;
 use phalanx_store::raw::Lane;
 
-/// The ticks at which a value was added and changed.
-#[doc(hidden)]
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ComponentTicks {
-    pub(crate) added: Tick,
-    pub(crate) changed: Tick,
-}
-
-impl ComponentTicks {
-    /// Returns the ticks of a value that is added now.
-    #[inline(always)]
-    pub(crate) fn new(now: Tick) -> ComponentTicks {
-        ComponentTicks { added: now, changed: now }
-    }
-}
-
-/// The ticks of a value in their lane.
-///
-/// They are atomic: a filter may read the ticks of a value that another thread writes.
-#[derive(Debug)]
-#[repr(C)]
-pub(crate) struct AtomicTicks {
-    added: AtomicU32,
-    changed: AtomicU32,
-}
-
-const _: () = assert!(size_of::<AtomicTicks>() == size_of::<ComponentTicks>());
-
-impl AtomicTicks {
-    /// Creates the ticks of a value that is added now.
-    #[inline(always)]
-    pub(crate) fn new(now: Tick) -> AtomicTicks {
-        AtomicTicks { added: AtomicU32::new(now.0), changed: AtomicU32::new(now.0) }
-    }
-
-    /// Returns the tick at which the value was added.
-    #[inline(always)]
-    pub(crate) fn added(&self) -> Tick {
-        Tick(self.added.load(Ordering::Relaxed))
-    }
-
-    /// Returns the change tick.
-    #[inline(always)]
-    pub(crate) fn changed(&self) -> Tick {
-        Tick(self.changed.load(Ordering::Relaxed))
-    }
-
-    /// Sets the tick at which the value was added.
-    #[inline(always)]
-    pub(crate) fn set_added(&self, added: Tick) {
-        self.added.store(added.0, Ordering::Relaxed);
-    }
-
-    /// Sets the change tick.
-    #[inline(always)]
-    pub(crate) fn set_changed(&self, now: Tick) {
-        self.changed.store(now.0, Ordering::Relaxed);
-    }
-
-    /// Returns both ticks.
-    #[inline(always)]
-    pub(crate) fn get(&self) -> ComponentTicks {
-        ComponentTicks { added: self.added(), changed: self.changed() }
-    }
-
-    /// Sets the ticks of a value that is inserted now, in place of another one or not.
-    pub(crate) fn set_inserted(&self, replaces: bool, now: Tick) {
-        if !replaces {
-            self.set_added(now);
-        }
-        self.set_changed(now);
-    }
-
-    /// Sets both ticks.
-    #[inline(always)]
-    pub(crate) fn set(&self, ticks: ComponentTicks) {
-        self.set_added(ticks.added);
-        self.set_changed(ticks.changed);
-    }
-}
-
-impl From<ComponentTicks> for AtomicTicks {
-    fn from(ticks: ComponentTicks) -> AtomicTicks {
-        AtomicTicks { added: AtomicU32::new(ticks.added.0), changed: AtomicU32::new(ticks.changed.0) }
-    }
-}
-
-/// Returns the ticks of the first `len` rows, given the lane of ticks.
-///
-/// # Safety
-///
-/// It is a lane of ticks. The rows are initialised, and only read and written as [`AtomicTicks`] while the slice lives.
-#[inline(always)]
-pub(crate) unsafe fn ticks_of(lane: &Lane, len: usize) -> &[AtomicTicks] {
-    // SAFETY: the lane has rows of ticks, and these are initialised, by the caller's contract.
-    unsafe { core::slice::from_raw_parts(lane.ptr().cast().as_ptr(), len) }
-}
-
-/// Returns the ticks of a row, given the lane of ticks.
-///
-/// # Safety
-///
-/// It is a lane of ticks. The row is initialised, and only read and written as [`AtomicTicks`] while the reference lives.
-#[inline(always)]
-pub(crate) unsafe fn ticks_at(lane: &Lane, row: usize) -> &AtomicTicks {
-    // SAFETY: the lane has rows of ticks, and this one is initialised, by the caller's contract.
-    unsafe { lane.ptr().cast::<AtomicTicks>().add(row).as_ref() }
-}
-
-/// The layout of components with `track = "row"`: values are stored as in `L`, with a lane of ticks after them.
+/// The layout of components with `track = "row"`: values are stored as in `L`, with two lanes of ticks after them.
 #[derive(Debug)]
 pub struct RowTracked<L>(PhantomData<fn() -> L>);
 
@@ -136,25 +28,54 @@ impl<L> crate::layout::sealed::Sealed for RowTracked<L> {}
 #[derive(Clone, Copy, Debug)]
 pub struct RowTrackedPtr<P> {
     values: P,
-    ticks: NonNull<AtomicTicks>,
+    added: NonNull<AtomicU32>,
+    changed: NonNull<AtomicU32>,
     run: RunTicks,
+}
+
+impl<P> RowTrackedPtr<P> {
+    /// Returns the ticks of a row.
+    ///
+    /// # Safety
+    ///
+    /// The row is in use for `'a`.
+    #[inline(always)]
+    unsafe fn ticks<'a>(&self, row: usize) -> TicksRef<'a> {
+        // SAFETY: there are as many ticks as values, and the row is in use, by the caller's contract.
+        unsafe { TicksRef { added: self.added.add(row).as_ref(), changed: self.changed.add(row).as_ref() } }
+    }
+
+    /// Returns the ticks of a row, for writing.
+    ///
+    /// # Safety
+    ///
+    /// The row is in use for `'a`, and no other code uses it.
+    #[inline(always)]
+    unsafe fn ticks_mut<'a>(&self, row: usize) -> TicksMut<'a> {
+        // SAFETY: the row is in use, by the caller's contract. No thread reads ticks that another may set, by the invariants of
+        // the module.
+        unsafe { TicksMut::new(self.ticks(row)) }
+    }
 }
 
 /// Mutable access to the values of a row-tracked component in a table.
 ///
 /// A slice cannot record which values are written, so [`all`](SliceMut::all) sets the change tick of all. [`get_mut`](SliceMut::get_mut)
 /// and [`iter_mut`](SliceMut::iter_mut) yield [`Mut`]s, which record changes one by one.
+// There are as many ticks as values. While it lives, no other code uses them.
 pub struct SliceMut<'a, C> {
     values: &'a mut [C],
-    ticks: &'a [AtomicTicks],
+    added: &'a [AtomicU32],
+    changed: &'a [AtomicU32],
     run: RunTicks,
 }
 
 impl<'a, C> SliceMut<'a, C> {
     /// Returns all values mutably, and sets the change tick of each.
     pub fn all(&mut self) -> &mut [C] {
-        for ticks in self.ticks {
-            ticks.set_changed(self.run.now);
+        for (added, changed) in self.added.iter().zip(self.changed) {
+            // SAFETY: no other code uses the ticks, by the invariant of the type.
+            unsafe { TicksMut::new(TicksRef { added, changed }) }.set_changed(self.run.now);
         }
         self.values
     }
@@ -166,13 +87,18 @@ impl<'a, C> SliceMut<'a, C> {
 
     /// Returns the value at a row mutably.
     pub fn get_mut(&mut self, row: usize) -> Option<Mut<'_, C>> {
-        Some(Mut::new(self.values.get_mut(row)?, &self.ticks[row], self.run))
+        let ticks = TicksRef { added: self.added.get(row)?, changed: self.changed.get(row)? };
+        // SAFETY: no other code uses the ticks, by the invariant of the type, and the handle borrows the slice.
+        Some(Mut::new(self.values.get_mut(row)?, unsafe { TicksMut::new(ticks) }, self.run))
     }
 
     /// Returns an iterator over the values, mutably.
     pub fn iter_mut(&mut self) -> impl ExactSizeIterator<Item = Mut<'_, C>> {
         let run = self.run;
-        self.values.iter_mut().zip(self.ticks).map(move |(value, ticks)| Mut::new(value, ticks, run))
+        let ticks = self.added.iter().zip(self.changed).map(|(added, changed)| TicksRef { added, changed });
+        // SAFETY: no other code uses the ticks, by the invariant of the type. Each gets one handle, which borrows the slice.
+        let ticks = ticks.map(|ticks| unsafe { TicksMut::new(ticks) });
+        self.values.iter_mut().zip(ticks).map(move |(value, ticks)| Mut::new(value, ticks, run))
     }
 }
 
@@ -197,7 +123,7 @@ mod single {
     impl OneLane for super::Linear {}
 }
 
-// SAFETY: two lanes, that of the values, which exists even if they have no size, and that of their ticks. The first has the
+// SAFETY: three lanes, that of the values, which exists even if they have no size, and those of their ticks. The first has the
 // layout of `L`, whose functions access nothing else.
 unsafe impl<C: 'static, L: single::OneLane> Layout<C> for RowTracked<L>
 where
@@ -216,7 +142,7 @@ where
     type SliceMut<'a> = SliceMut<'a, C>;
     type Ptr = RowTrackedPtr<NonNull<C>>;
     const KIND: Kind = L::KIND;
-    const LANES: usize = 2;
+    const LANES: usize = 3;
     const TRACK: Track = Track::Row;
     const DROP: Option<crate::component::DropFn> = L::DROP;
     const COPY: bool = false;
@@ -224,13 +150,17 @@ where
 
     fn lanes(each: &mut dyn FnMut(core::alloc::Layout)) {
         each(core::alloc::Layout::new::<C>());
-        each(core::alloc::Layout::new::<ComponentTicks>());
+        each(core::alloc::Layout::new::<AtomicU32>());
+        each(core::alloc::Layout::new::<AtomicU32>());
     }
 
     #[inline(always)]
     unsafe fn ptr(lanes: *const Lane, run: RunTicks) -> Self::Ptr {
-        // SAFETY: there are two lanes of this component, by the caller's contract.
-        unsafe { RowTrackedPtr { values: (*lanes).ptr().cast(), ticks: (*lanes.add(1)).ptr().cast(), run } }
+        // SAFETY: there are three lanes of this component, by the caller's contract.
+        unsafe {
+            let (added, changed) = ((*lanes.add(1)).ptr().cast(), (*lanes.add(2)).ptr().cast());
+            RowTrackedPtr { values: (*lanes).ptr().cast(), added, changed, run }
+        }
     }
 
     unsafe fn get_in<'a>(block: *const u8) -> &'a C {
@@ -250,26 +180,27 @@ where
 
     #[inline(always)]
     unsafe fn get_mut<'a>(ptr: Self::Ptr, row: usize) -> Mut<'a, C> {
-        // SAFETY: the row is initialised and not used otherwise for `'a`, by the caller's contract. There are as many ticks as
-        // values.
-        unsafe { Mut::new(L::get_mut(ptr.values, row), ptr.ticks.add(row).as_ref(), ptr.run) }
+        // SAFETY: the row is initialised and not used otherwise for `'a`, by the caller's contract.
+        unsafe { Mut::new(L::get_mut(ptr.values, row), ptr.ticks_mut(row), ptr.run) }
     }
 
     #[inline(always)]
     unsafe fn slice_mut<'a>(ptr: Self::Ptr, len: usize) -> SliceMut<'a, C> {
         // SAFETY: the rows are initialised and not used otherwise for `'a`, by the caller's contract.
         unsafe {
-            let ticks = core::slice::from_raw_parts(ptr.ticks.as_ptr(), len);
-            SliceMut { values: L::slice_mut(ptr.values, len), ticks, run: ptr.run }
+            let ticks = |first: NonNull<AtomicU32>| core::slice::from_raw_parts(first.as_ptr(), len);
+            let (added, changed) = (ticks(ptr.added), ticks(ptr.changed));
+            SliceMut { values: L::slice_mut(ptr.values, len), added, changed, run: ptr.run }
         }
     }
 
     #[inline(always)]
     unsafe fn write(ptr: Self::Ptr, row: usize, value: C) {
-        // SAFETY: the row is within the capacity of both lanes and no value is there, by the caller's contract.
+        // SAFETY: the row is within the capacity of all lanes and no value is there, by the caller's contract.
         unsafe {
             L::write(ptr.values, row, value);
-            ptr.ticks.add(row).write(AtomicTicks::new(ptr.run.now));
+            ptr.added.add(row).write(AtomicU32::new(ptr.run.now.0));
+            ptr.changed.add(row).write(AtomicU32::new(ptr.run.now.0));
         }
     }
 
@@ -277,41 +208,38 @@ where
     unsafe fn replace(ptr: Self::Ptr, row: usize, value: C) -> C {
         // SAFETY: the row is initialised, and no other code uses it or its ticks, by the caller's contract.
         unsafe {
-            ptr.ticks.add(row).as_ref().set_changed(ptr.run.now);
+            ptr.ticks_mut(row).set_changed(ptr.run.now);
             L::replace(ptr.values, row, value)
         }
     }
 }
 
-// SAFETY: it reads only the lane of ticks.
+// SAFETY: it reads only the lanes of ticks.
 unsafe impl<C: 'static, L> TracksChanges<C> for RowTracked<L>
 where
     RowTracked<L>: Layout<C, Ptr = RowTrackedPtr<NonNull<C>>>,
 {
     #[inline(always)]
     unsafe fn changed(lanes: *const Lane, row: usize, _: RunTicks) -> Tick {
-        // SAFETY: the lanes are the component's and the row is in use, by the caller's contract. The second lane is that of the
-        // ticks, which only queries may write meanwhile.
-        unsafe { ticks_at(&*lanes.add(1), row).changed() }
+        // SAFETY: the lanes are the component's, the row is in use, and no other thread sets its ticks, by the caller's contract.
+        Tick(unsafe { (*lanes.add(2)).ptr().cast::<u32>().add(row).read() })
     }
 
     #[inline(always)]
     unsafe fn ticks(ptr: Self::Ptr, row: usize) -> (ComponentTicks, RunTicks) {
-        // SAFETY: the row is in use, by the caller's contract, and there are as many ticks as values. Queries write them only as
-        // atomics.
-        (unsafe { ptr.ticks.add(row).as_ref() }.get(), ptr.run)
+        // SAFETY: the row is in use, and no other thread sets its ticks, by the caller's contract.
+        (unsafe { ptr.ticks(row) }.get(), ptr.run)
     }
 }
 
-// SAFETY: it reads only the lane of ticks.
+// SAFETY: it reads only the lane of the ticks of additions.
 unsafe impl<C: 'static, L> TracksAdditions<C> for RowTracked<L>
 where
     RowTracked<L>: Layout<C, Ptr = RowTrackedPtr<NonNull<C>>>,
 {
     #[inline(always)]
     unsafe fn added(lanes: *const Lane, row: usize, _: RunTicks) -> Tick {
-        // SAFETY: the lanes are the component's and the row is in use, by the caller's contract. The second lane is that of the
-        // ticks, which only queries may write meanwhile.
-        unsafe { ticks_at(&*lanes.add(1), row).added() }
+        // SAFETY: the lanes are the component's, the row is in use, and no other thread sets its ticks, by the caller's contract.
+        Tick(unsafe { (*lanes.add(1)).ptr().cast::<u32>().add(row).read() })
     }
 }

@@ -11,7 +11,8 @@ use core::fmt;
 use phalanx_store::Entity;
 use phalanx_store::raw::Lane;
 
-/// Consecutive rows of a table, or of the store that drives a query. Filters return a bit for each.
+/// Consecutive rows of a table, or of the store that drives a query. Filters return a bit for each. As for a
+/// [`Candidate`], no other thread sets change ticks that a filter may read.
 #[doc(hidden)]
 #[derive(Clone, Copy)]
 pub struct CandidateBlock<'w> {
@@ -51,6 +52,12 @@ impl<'w> CandidateBlock<'w> {
         self.world
     }
 
+    /// Returns the number of rows.
+    #[inline(always)]
+    pub(super) fn len(&self) -> usize {
+        self.keys.len()
+    }
+
     /// Returns `true` if the rows are those of a table that matches.
     #[inline(always)]
     pub(super) fn is_of_table(&self) -> bool {
@@ -72,21 +79,6 @@ impl<'w> CandidateBlock<'w> {
             let eight = (0..8).fold(0, |eight, n| eight | u64::from(test(at + n)) << n);
             bits |= eight << at;
             at += 8;
-        }
-        (at..self.keys.len()).fold(bits, |bits, at| bits | u64::from(test(at)) << at)
-    }
-
-    /// Like [`test_each`](CandidateBlock::test_each), for a test that few rows pass. Rows that pass are tested twice.
-    #[inline(always)]
-    pub(super) fn test_few(&self, mut test: impl FnMut(usize) -> bool) -> u64 {
-        const GROUP: usize = 16;
-        let (mut bits, mut at) = (0, 0);
-        while at + GROUP <= self.keys.len() {
-            // Counting takes less than placing bits.
-            if (at..at + GROUP).map(|at| u32::from(test(at))).sum::<u32>() > 0 {
-                bits |= (0..GROUP).fold(0, |group, n| group | u64::from(test(at + n)) << n) << at;
-            }
-            at += GROUP;
         }
         (at..self.keys.len()).fold(bits, |bits, at| bits | u64::from(test(at)) << at)
     }

@@ -145,6 +145,9 @@ impl<C: Component> ComponentFetch<C> {
 }
 
 /// A row that a filter tests.
+///
+/// While a filter has it, no other thread sets change ticks of the row that the filter may read: what a filter of this crate
+/// reads is named in the [access](super::Access) of the query, and one of a user conflicts with all that sets ticks of rows.
 #[doc(hidden)]
 #[derive(Clone, Copy)]
 pub struct Candidate<'w> {
@@ -193,9 +196,8 @@ impl<'w> Candidate<'w> {
         let track = storage.components.info(id).track;
         let Some((lanes, row)) = self.value_lanes(id) else { return };
         match (track, lanes.last()) {
-            // SAFETY: the last lane of the component has its ticks, and the row is in use. Other users of the value access them
-            // as atomics only.
-            (Track::Row, Some(lane)) => unsafe { ticks_at(lane, row as usize) }.set_changed(storage.tick()),
+            // SAFETY: they are the lanes of the component, and the row is in use.
+            (Track::Row, _) => unsafe { ticks_at(lanes, row as usize) }.set_changed(storage.tick()),
             (Track::Column, Some(lane)) => set_column_tick(lane, storage.tick()),
             _ => {}
         }

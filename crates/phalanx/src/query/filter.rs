@@ -108,7 +108,8 @@ pub trait QueryFilter: 'static {
     ///
     /// # Safety
     ///
-    /// `rows` is about a filter that passes no row that this one does not pass.
+    /// `rows` is about a filter that passes no row that this one does not pass. If that filter reads change ticks, its
+    /// [`access`](QueryFilter::access) names the components.
     #[doc(hidden)]
     unsafe fn conditions(_rows: &mut RowConditions) {}
 

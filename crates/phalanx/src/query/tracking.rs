@@ -3,7 +3,7 @@
 
 use super::access::RowConditions;
 use super::{Access, AlignedStores, Candidate, CandidateBlock, ComponentFetch, Mismatch, QueryFilter, TableRef};
-use crate::change_detection::{RunTicks, Track, column_tick};
+use crate::change_detection::{RunTicks, Track, column_tick, read_ticks};
 use crate::component::{Component, ComponentId, Components};
 use crate::layout::{Kind, Layout, TracksAdditions, TracksChanges};
 use crate::signature::Signature;
@@ -92,7 +92,7 @@ impl<C> TrackedState<C> {
 }
 
 macro_rules! tracking_filter {
-    ($($name:ident $bound:ident $tick:ident)*) => {$(
+    ($($name:ident $bound:ident $tick:ident, lane $lane:literal before the end;)*) => {$(
         impl<C: Component> QueryFilter for $name<C>
         where
             C::Layout: $bound<C>,
@@ -125,7 +125,8 @@ macro_rules! tracking_filter {
             #[inline(always)]
             fn passes_row(state: &Self::State, row: &Candidate<'_>) -> bool {
                 state.is_of(row.world()) && row.lanes_of(state.id).is_some_and(|(lanes, row)| {
-                    // SAFETY: the lanes are those of `C` in this world, and the row is in use.
+                    // SAFETY: the lanes are those of `C` in this world, and the row is in use. No other thread sets its ticks, by
+                    // the invariant of `Candidate`.
                     state.ticks.is_new(unsafe { <C::Layout as $bound<C>>::$tick(lanes, row, state.ticks) })
                 })
             }
@@ -140,8 +141,14 @@ macro_rules! tracking_filter {
                 let Some((lanes, first)) = rows.lanes_of(state.id) else {
                     return rows.test(|row| Self::passes_row(state, row));
                 };
-                rows.test_few(|at| {
-                    // SAFETY: the lanes are those of `C` in this world, and the rows are in use.
+                if C::Layout::TRACK == Track::Row {
+                    // SAFETY: the lanes are those of `C` in this world, and the rows are in use. No other thread sets their ticks,
+                    // by the invariant of `CandidateBlock`, and this one does not while they are tested.
+                    let ticks = unsafe { read_ticks(&*lanes.add(C::Layout::LANES - $lane), first, rows.len()) };
+                    return state.ticks.which_are_new(ticks);
+                }
+                rows.test_each(|at| {
+                    // SAFETY: as above.
                     state.ticks.is_new(unsafe { <C::Layout as $bound<C>>::$tick(lanes, first + at, state.ticks) })
                 })
             }
@@ -177,4 +184,7 @@ macro_rules! tracking_filter {
         }
     )*};
 }
-tracking_filter!(Added TracksAdditions added  Changed TracksChanges changed);
+tracking_filter! {
+    Added TracksAdditions added, lane 2 before the end;
+    Changed TracksChanges changed, lane 1 before the end;
+}

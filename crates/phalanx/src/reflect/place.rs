@@ -63,7 +63,7 @@ impl<'w> ComponentRow<'w> {
         self.info
     }
 
-    /// Returns the lanes without that of change ticks.
+    /// Returns the lanes without those of change ticks.
     fn value_lanes(&self) -> &'w [Lane] {
         &self.lanes[..self.info.value_lanes()]
     }
@@ -105,8 +105,8 @@ impl<'w> ComponentRow<'w> {
             Track::None => None,
             Track::Column => Some((None, column_tick(lane, RunTicks::READ))),
             Track::Row => {
-                // SAFETY: the last lane of the component has its ticks, and the row is in use. All code accesses them as atomics.
-                let ticks = unsafe { ticks_at(lane, self.row as usize) };
+                // SAFETY: they are the lanes of the component, and the row is in use. No query writes while the world is borrowed.
+                let ticks = unsafe { ticks_at(self.lanes, self.row as usize) };
                 Some((Some(ticks.added()), ticks.changed()))
             }
         }

@@ -227,7 +227,7 @@ impl Resources {
         for (slot, clone) in self.kept() {
             let value = try_clone_value(clone, &slot.value)?;
             let Slot { resource, replacement, plain, .. } = *slot;
-            list.push(KeptResource { resource, clone, replacement, plain, value, ticks: slot.ticks.get() });
+            list.push(KeptResource { resource, clone, replacement, plain, value, ticks: slot.ticks.by_ref().get() });
         }
         Ok(KeptResources { list, is_of_delta: false })
     }
@@ -259,7 +259,7 @@ impl Resources {
             }
             let Slot { resource, replacement, .. } = *slot;
             let value = try_carry(replacement, value.flatten(), slot.value.as_ref())?;
-            let added = if slot.value.is_some() { slot.ticks.added() } else { now };
+            let added = if slot.value.is_some() { slot.ticks.by_ref().added() } else { now };
             let ticks = ComponentTicks { added, changed: now };
             list.push(KeptResource { resource, clone, replacement, plain: Some(plain), value, ticks });
         }
@@ -275,13 +275,13 @@ impl Resources {
             // Slots stay as long as the world lives.
             if let Some(at) = self.by_type.get(&kept.resource.type_id) {
                 core::mem::swap(&mut self.list[*at].value, &mut kept.value);
-                self.list[*at].ticks.set(kept.ticks);
+                self.list[*at].ticks.by_ref().set(kept.ticks);
             }
         }
         for slot in &self.list {
-            let ComponentTicks { added, changed } = slot.ticks.get();
+            let ComponentTicks { added, changed } = slot.ticks.by_ref().get();
             let until_now = |tick: Tick| if tick.is_until(now) { tick } else { now };
-            slot.ticks.set(ComponentTicks { added: until_now(added), changed: until_now(changed) });
+            slot.ticks.by_ref().set(ComponentTicks { added: until_now(added), changed: until_now(changed) });
         }
         let is_uncovered =
             |slot: &&mut Slot| !(kept.covers(slot.resource.type_id) || kept.is_of_delta && slot.plain.is_some());

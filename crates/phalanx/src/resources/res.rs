@@ -1,6 +1,6 @@
 //! [`Res`] and [`ResMut`]: access to a resource, with the ticks at which it was inserted and changed.
 
-use crate::change_detection::{AtomicTicks, RunTicks, reads_ticks, sets_ticks};
+use crate::change_detection::{RunTicks, TicksMut, TicksRef, reads_ticks, sets_ticks};
 use core::fmt;
 use core::ops::{Deref, DerefMut};
 
@@ -35,7 +35,7 @@ use core::ops::{Deref, DerefMut};
 #[doc(alias = "UniqueView")]
 pub struct Res<'w, R: ?Sized> {
     value: &'w R,
-    ticks: &'w AtomicTicks,
+    ticks: TicksRef<'w>,
     run: RunTicks,
 }
 
@@ -63,7 +63,7 @@ pub struct Res<'w, R: ?Sized> {
 #[doc(alias = "UniqueViewMut")]
 pub struct ResMut<'w, R: ?Sized> {
     value: &'w mut R,
-    ticks: &'w AtomicTicks,
+    ticks: TicksMut<'w>,
     run: RunTicks,
 }
 
@@ -74,7 +74,7 @@ sets_ticks!(ResMut);
 impl<'w, R: ?Sized> Res<'w, R> {
     /// Creates a handle of a resource that has these ticks.
     #[inline(always)]
-    pub(crate) fn new(value: &'w R, ticks: &'w AtomicTicks, run: RunTicks) -> Res<'w, R> {
+    pub(crate) fn new(value: &'w R, ticks: TicksRef<'w>, run: RunTicks) -> Res<'w, R> {
         Res { value, ticks, run }
     }
 
@@ -87,7 +87,7 @@ impl<'w, R: ?Sized> Res<'w, R> {
 impl<'w, R: ?Sized> ResMut<'w, R> {
     /// Creates a handle of a resource that has these ticks.
     #[inline(always)]
-    pub(crate) fn new(value: &'w mut R, ticks: &'w AtomicTicks, run: RunTicks) -> ResMut<'w, R> {
+    pub(crate) fn new(value: &'w mut R, ticks: TicksMut<'w>, run: RunTicks) -> ResMut<'w, R> {
         ResMut { value, ticks, run }
     }
 }

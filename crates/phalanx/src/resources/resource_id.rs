@@ -78,7 +78,7 @@ impl Slot {
     pub(crate) fn value_dyn_mut(&mut self, now: Tick) -> Result<&mut AnyResource, NoSuchResource> {
         let missing = self.missing();
         if self.value.is_some() {
-            self.ticks.set_changed(now);
+            self.ticks.by_ref().set_changed(now);
         }
         self.value.as_mut().and_then(|value| (self.resource.get_mut)(&mut **value)).ok_or(missing)
     }

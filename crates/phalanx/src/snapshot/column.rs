@@ -7,7 +7,7 @@ use super::error::{CodecError, LoadError, SaveError};
 use super::reader::Reader;
 use super::writer::Writer;
 use crate::component::Component;
-use crate::layout::{Layout, PlainLayout, Track};
+use crate::layout::{Layout, PlainLayout};
 use core::marker::PhantomData;
 
 /// Writes and reads the columns of one component.
@@ -38,9 +38,9 @@ pub(super) trait Column: Send + Sync {
     ) -> Result<(), LoadError>;
 }
 
-/// Returns the number of lanes of a component, without that of change ticks.
+/// Returns the number of lanes of a component, without those of change ticks.
 pub(super) const fn value_lanes<C: Component>() -> usize {
-    C::Layout::LANES - if matches!(C::Layout::TRACK, Track::None) { 0 } else { 1 }
+    C::Layout::LANES - C::Layout::TRACK.lanes()
 }
 
 /// Values that are written as they are in memory, lane by lane.

@@ -14,7 +14,7 @@ use super::error::{CodecError, INVALID, LoadError, NotDecoded, Problem};
 use super::format::PIECE;
 use super::reader::Reader;
 use crate::alloc::try_reserve;
-use crate::change_detection::{AtomicTicks, RunTicks, Tick};
+use crate::change_detection::{RunTicks, Tick, write_ticks};
 use crate::component::{Component, ComponentInfo};
 use crate::layout::{Layout, PlainLayout, Track};
 use crate::runs::Runs;
@@ -161,18 +161,19 @@ impl<'a> ColumnBuilder<'a> {
     /// Sets the change ticks of all values.
     pub(super) fn try_set_ticks(&mut self, now: Tick) -> Result<(), AllocError> {
         let (runs, track) = (self.runs, self.component.track);
-        let Some(lane) = self.lanes().last_mut() else { return Ok(()) };
+        let lanes = self.lanes();
+        let values = lanes.len() - track.lanes();
         match track {
             Track::None => {}
-            Track::Column => lane.set_version(now.number().into()),
+            Track::Column => lanes[values].set_version(now.number().into()),
             Track::Row => {
                 if let Runs::All(rows) = runs {
-                    lane.try_reserve_exact(rows)?;
+                    lanes[values..].iter_mut().try_for_each(|lane| lane.try_reserve_exact(rows))?;
                 }
                 for row in runs.rows() {
-                    // SAFETY: the last lane is that of the change ticks. The row is within its capacity, and not used
+                    // SAFETY: they are the lanes of the component. The row is within the capacity of those of ticks, and not used
                     // otherwise.
-                    unsafe { lane.row(row).cast::<AtomicTicks>().write(AtomicTicks::new(now)) };
+                    unsafe { write_ticks(lanes, row as usize, now) };
                 }
             }
         }

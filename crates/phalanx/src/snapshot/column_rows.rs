@@ -7,7 +7,7 @@
 #![allow(unsafe_code)]
 
 use super::column::value_lanes;
-use crate::change_detection::{AtomicTicks, RunTicks, Track, ticks_at};
+use crate::change_detection::{RunTicks, TicksRef, Track, ticks_at};
 use crate::component::{Component, ComponentId, ComponentInfo, Components, DropFn};
 use crate::layout::{Layout, PlainLayout};
 use crate::runs::Runs;
@@ -165,19 +165,19 @@ impl<'a> ColumnRows<'a> {
         self.component.check_run_time(self.lanes, info);
     }
 
-    /// Returns the lane of the change ticks, if the component is tracked.
+    /// Returns the lane of the change tick of the column, or of the change ticks of rows, if the component is tracked.
     pub(super) fn tick_lane(self) -> Option<&'a Lane> {
         self.lanes.last().filter(|_| self.component.track != Track::None)
     }
 
     /// Returns the change ticks of the values. There are none if the component is not tracked by row.
-    pub(super) fn row_ticks(self) -> impl Iterator<Item = &'a AtomicTicks> {
-        let lane = self.tick_lane().filter(|_| self.component.track == Track::Row);
-        lane.into_iter().flat_map(move |lane| {
+    pub(super) fn row_ticks(self) -> impl Iterator<Item = TicksRef<'a>> {
+        let lanes = Some(self.lanes).filter(|_| self.component.track == Track::Row);
+        lanes.into_iter().flat_map(move |lanes| {
             self.runs.rows().map(move |row| {
-                // SAFETY: the last lane of the component has its ticks, and the row is in use. Only queries write ticks of a
-                // world that is borrowed.
-                unsafe { ticks_at(lane, row as usize) }
+                // SAFETY: they are the lanes of the component, and the row is in use. No query writes while a world is saved or
+                // loaded.
+                unsafe { ticks_at(lanes, row as usize) }
             })
         })
     }

@@ -3,7 +3,7 @@
 
 use crate::alloc::try_vec;
 use crate::change_detection::{
-    AtomicTicks, Clock, ComponentTicks, RunTicks, Tick, Track, column_tick, set_column_tick, ticks_at,
+    Clock, ComponentTicks, RunTicks, Tick, TicksRef, Track, column_tick, set_column_tick, tick_lanes, ticks_at,
 };
 use crate::component::{Cloning, ComponentInfo, DropFn};
 use crate::storage::table::ALIGNED_FOR_ALL;
@@ -16,7 +16,7 @@ use phalanx_store::raw::{Lane, Rows, copy_row, drop_all, row_ptr, swap_row};
 
 /// The lanes of a component: none if it is zero-sized and untracked.
 ///
-/// The first lane has the values. Change ticks are in the last lane, if the component is tracked.
+/// The first lane has the values. Change ticks are in the last lanes, if the component is tracked.
 #[derive(Debug)]
 pub(crate) struct Values {
     /// Boxed, so that pointers to them stay valid while the owner moves.
@@ -172,9 +172,9 @@ impl Values {
     ///
     /// The row is initialised.
     #[inline(always)]
-    unsafe fn row_ticks(&self, row: u32) -> Option<&AtomicTicks> {
-        // SAFETY: the lane after the values has the ticks. The row is initialised, by the caller's contract.
-        (self.track == Track::Row).then(|| unsafe { ticks_at(&self.lanes[1], row as usize) })
+    unsafe fn row_ticks(&self, row: u32) -> Option<TicksRef<'_>> {
+        // SAFETY: these are the lanes of the component. The row is initialised, by the caller's contract.
+        (self.track == Track::Row).then(|| unsafe { ticks_at(&self.lanes, row as usize) })
     }
 
     /// Sets the change ticks of a row to those of a new value.
@@ -217,9 +217,11 @@ impl Values {
     /// `from_row` is initialised in `from`, and `row` is below the capacity here.
     pub(crate) unsafe fn copy_ticks(&self, row: u32, from: &Values, from_row: u32) {
         self.copy_column_tick(from);
-        if let (Track::Row, [_, to], [_, from]) = (self.track, &*self.lanes, &*from.lanes) {
-            // SAFETY: the one row is initialised and the other below the capacity, by the caller's contract.
-            unsafe { copy_row(row_ptr(from, from_row), row_ptr(to, row), to.row_size()) };
+        if self.track == Track::Row {
+            for (to, from) in tick_lanes(&self.lanes).into_iter().zip(tick_lanes(&from.lanes)) {
+                // SAFETY: the one row is initialised and the other below the capacity, by the caller's contract.
+                unsafe { copy_row(row_ptr(from, from_row), row_ptr(to, row), to.row_size()) };
+            }
         }
     }
 

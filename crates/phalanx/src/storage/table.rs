@@ -15,7 +15,7 @@
 #![allow(unsafe_code)]
 
 use crate::alloc::try_vec;
-use crate::change_detection::{AtomicTicks, ComponentTicks, Tick, Track, set_column_tick, ticks_at, ticks_of};
+use crate::change_detection::{Tick, Track, set_all_ticks, set_column_tick, tick_lanes, ticks_at, ticks_of};
 use crate::component::{ComponentId, Components, DropFn};
 use crate::rows::{Label, Link, RowColumns, RowColumnsMut};
 use crate::signature::Signature;
@@ -23,6 +23,7 @@ use crate::sort::sort_short_by_key;
 use crate::storage::table_order::TableOrder;
 use core::fmt;
 use core::ptr::NonNull;
+use core::sync::atomic::AtomicU32;
 use phalanx_store::raw::{DropGuard, Lane, LaneOf, copy_row, drop_all, row_ptr, swap_row};
 use phalanx_store::{AllocError, Entity};
 
@@ -50,7 +51,7 @@ pub(crate) struct Column {
 }
 
 impl Column {
-    /// Returns the number of its last lane, which has the change ticks if the component is tracked.
+    /// Returns the number of its last lane, which has the change tick if the component is tracked by column.
     #[inline(always)]
     fn tick_lane(&self) -> usize {
         (self.first + self.lanes - 1) as usize
@@ -457,26 +458,26 @@ impl Table {
     pub(crate) fn set_added_ticks(&self, rows: core::ops::Range<u32>, now: Tick) {
         self.set_column_ticks(now);
         for column in self.columns.iter().filter(|column| column.track == Track::Row) {
-            for ticks in &self.row_ticks(column)[rows.start as usize..rows.end as usize] {
-                ticks.set(ComponentTicks::new(now));
+            for ticks in self.row_ticks(column) {
+                set_all_ticks(&ticks[rows.start as usize..rows.end as usize], now);
             }
         }
     }
 
-    /// Returns the ticks of the rows in use. There are none if it is not a column of this table that is tracked by row.
-    fn row_ticks(&self, column: &Column) -> &[AtomicTicks] {
+    /// Returns the ticks of the rows in use: of *added* and of *changed*. There are none if it is not a column of this table that
+    /// is tracked by row.
+    fn row_ticks(&self, column: &Column) -> [&[AtomicU32]; 2] {
         if column.track != Track::Row || !self.columns.iter().any(|own| core::ptr::eq(own, column)) {
-            return &[];
+            return [&[]; 2];
         }
-        // SAFETY: the lane has the ticks of the column, and the rows in use are initialised. Users of a value have
-        // access to its ticks as atomics only.
-        unsafe { ticks_of(&self.lane_list()[column.tick_lane()], self.len as usize) }
+        // SAFETY: the lanes have the ticks of the column, and the rows in use are initialised.
+        tick_lanes(self.lanes_of(column)).map(|lane| unsafe { ticks_of(lane, self.len as usize) })
     }
 
     /// Sets the change ticks of all rows of a component that is tracked by row.
     pub(crate) fn set_changed_ticks(&self, id: ComponentId, now: Tick) {
         for column in self.columns.iter().filter(|column| column.id == id && column.track == Track::Row) {
-            self.row_ticks(column).iter().for_each(|ticks| ticks.set_changed(now));
+            set_all_ticks(self.row_ticks(column)[1], now);
         }
     }
 
@@ -491,8 +492,8 @@ impl Table {
             let Some(here) = self.column(column.id) else { continue };
             // SAFETY: the lanes have the ticks of the columns, and both rows are initialised there.
             unsafe {
-                let old = ticks_at(&*old.lanes().add(column.tick_lane()), old_row as usize);
-                ticks_at(&*self.lanes().add(here.tick_lane()), row as usize).set_added(old.added());
+                let old = ticks_at(old.lanes_of(column), old_row as usize);
+                ticks_at(self.lanes_of(here), row as usize).set_added(old.added());
             }
         }
     }

@@ -2,6 +2,7 @@
 #![allow(unsafe_code)]
 
 use super::{ParamSetup, RunContext, SystemParam};
+use crate::change_detection::TicksMut;
 use crate::change_detection::{RunHistory, RunTicks, Tick};
 use crate::resources::{Res, ResMut};
 use crate::world::World;
@@ -81,8 +82,8 @@ macro_rules! resource_param {
                 let cell = slot.cell::<R>().ok()?;
                 // SAFETY: the resource is declared, so that nothing else writes it for `'w`, or touches it if this parameter
                 // writes it, by the caller's contract.
-                let value = unsafe { $find(cell.as_ptr()) };
-                Some($param::new(value, &slot.ticks, state.run_ticks(world, context.tick)))
+                let (value, ticks) = unsafe { $find(cell.as_ptr(), slot.ticks.by_ref()) };
+                Some($param::new(value, ticks, state.run_ticks(world, context.tick)))
             }
         }
 
@@ -115,5 +116,5 @@ macro_rules! resource_param {
         }
     };
 }
-resource_param!(Res, false, |value: *mut R| &*value);
-resource_param!(ResMut, true, |value: *mut R| &mut *value);
+resource_param!(Res, false, |value: *mut R, ticks| (&*value, ticks));
+resource_param!(ResMut, true, |value: *mut R, ticks| (&mut *value, TicksMut::new(ticks)));

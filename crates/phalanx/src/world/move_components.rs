@@ -6,7 +6,7 @@ use super::{EntityMut, World};
 use crate::alloc::try_vec;
 use crate::bundle::{Bundle, BundlePtr};
 use crate::bundle_info::EdgeKey;
-use crate::change_detection::{AtomicTicks, Track, set_column_tick};
+use crate::change_detection::{Track, set_column_tick, write_ticks};
 use crate::component::{Cloning, ComponentId, ComponentInfo, DropFn};
 use crate::error::StructuralError;
 use crate::journal::{MovedValues, ValuePtr};
@@ -183,7 +183,7 @@ struct Original {
     /// do when it grows.
     lanes: *const Lane,
     row: u32,
-    /// The number of lanes without that of change ticks.
+    /// The number of lanes without those of change ticks.
     value_lanes: usize,
     track: Track,
     clone: Option<Cloning>,
@@ -264,7 +264,7 @@ impl Original {
     ///
     /// The pointer is valid for a bundle of which this component is the one with this number.
     unsafe fn set_ticks(&self, ptr: BundlePtr) {
-        // SAFETY: the pointer leads to the lanes of the component, the last of which has its ticks, and to the clock, by the
+        // SAFETY: the pointer leads to the lanes of the component, the last of which have its ticks, and to the clock, by the
         // caller's contract.
         unsafe {
             let (lanes, row) = ptr.lane(self.number, self.kind);
@@ -272,8 +272,8 @@ impl Original {
                 Track::None => {}
                 Track::Column => set_column_tick(&*lanes.add(self.value_lanes), (*ptr.clock).now()),
                 Track::Row => {
-                    let ticks = (*lanes.add(self.value_lanes)).ptr().cast::<AtomicTicks>();
-                    ticks.add(row).write(AtomicTicks::new((*ptr.clock).now()));
+                    let lanes = core::slice::from_raw_parts(lanes, self.value_lanes + self.track.lanes());
+                    write_ticks(lanes, row, (*ptr.clock).now());
                 }
             }
         }

@@ -164,7 +164,7 @@ impl World {
         let mut out = DropGuard::new((self, value), |(world, value)| {
             let slot = world.resources.slot_mut::<R>();
             slot.in_scope = false;
-            slot.ticks.set_changed(world.storage.tick());
+            slot.ticks.by_ref().set_changed(world.storage.tick());
             // A resource that was inserted meanwhile is dropped last.
             drop(core::mem::replace(&mut slot.value, value.take()));
         });

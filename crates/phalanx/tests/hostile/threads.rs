@@ -216,3 +216,29 @@ fn h36_rows_written_on_several_threads_are_all_changed() {
         assert_eq!(columns.iter(&world).count(), CHUNK * CHUNKS, "round {round}");
     }
 }
+
+#[test]
+fn h36_rows_are_tested_while_other_threads_write_those_before() {
+    let mut world = world();
+    macro_rules! write_changed {
+        ($component:ident) => {
+            let mut changed = QueryState::<&mut $component, Changed<$component>>::new();
+            std::thread::scope(|scope| {
+                let (mut items, mut threads) = (changed.iter_mut(&mut world), Vec::new());
+                loop {
+                    // The last block of rows that were tested is divided between two threads.
+                    let some: Vec<_> = items.by_ref().take(1000).collect();
+                    if some.is_empty() {
+                        break;
+                    }
+                    threads.push(scope.spawn(move || some.into_iter().for_each(|mut item| item.0 += 1)));
+                }
+                threads.into_iter().for_each(|thread| thread.join().unwrap());
+            });
+            assert!(world.query::<&$component>().iter().all(|item| item.0 == 1));
+            assert_eq!(changed.len(&world), 0, "its own writes are not new to the query");
+        };
+    }
+    write_changed!(TableRows);
+    write_changed!(PoolRows);
+}

@@ -288,7 +288,7 @@ impl StateReader<'_, '_> {
         })
     }
 
-    /// Reads the arrays of a column, without that of the change ticks of rows.
+    /// Reads the arrays of a column, without those of the change ticks of rows.
     fn read_column(&mut self, old: Option<&Column>, id: ComponentId, rows: u32) -> Result<Column, DeltaError> {
         let info = self.components.info(id);
         if !is_plain(id, info) {
@@ -312,7 +312,7 @@ impl StateReader<'_, '_> {
         Ok(Column::Plain(arrays))
     }
 
-    /// Appends the lane of change ticks to a column that lacks it.
+    /// Appends the lanes of change ticks to a column that lacks them.
     fn push_ticks(
         &self,
         column: &mut Column,
@@ -324,15 +324,16 @@ impl StateReader<'_, '_> {
         if arrays.len() == self.components.info(id).lanes.len() {
             return Ok(());
         }
-        let mut lane = ByteArray::try_zeros(rows, size_of::<ComponentTicks>())?;
+        let mut lanes = [ByteArray::try_zeros(rows, 4)?, ByteArray::try_zeros(rows, 4)?];
         for (row, ticks) in ticks {
-            if let Some(bytes) = lane.bytes_mut().as_chunks_mut::<8>().0.get_mut(row as usize) {
-                bytes[..4].copy_from_slice(&ticks.added.number().to_ne_bytes());
-                bytes[4..].copy_from_slice(&ticks.changed.number().to_ne_bytes());
+            for (lane, tick) in lanes.iter_mut().zip([ticks.added, ticks.changed]) {
+                if let Some(bytes) = lane.bytes_mut().as_chunks_mut::<4>().0.get_mut(row as usize) {
+                    *bytes = tick.number().to_ne_bytes();
+                }
             }
         }
-        try_reserve(arrays, 1)?;
-        arrays.push(lane);
+        try_reserve(arrays, 2)?;
+        arrays.extend(lanes);
         Ok(())
     }
 }

@@ -518,6 +518,11 @@ impl ByteArray {
         self.data.as_chunks::<8>().0.iter().map(pair)
     }
 
+    /// Returns the number at a position, where the contents are numbers of 32 bits.
+    pub(in crate::timeline) fn number(&self, at: u32) -> Option<u32> {
+        self.data.as_chunks::<4>().0.get(at as usize).map(|bytes| u32::from_ne_bytes(*bytes))
+    }
+
     /// Returns the pair at a position.
     pub(in crate::timeline) fn pair(&self, at: u32) -> Option<[u32; 2]> {
         self.data.as_chunks::<8>().0.get(at as usize).map(pair)

@@ -166,10 +166,10 @@ impl Column {
         }
     }
 
-    /// Returns the change ticks of a row of a component that is tracked by row. They are in the last lane.
+    /// Returns the change ticks of a row of a component that is tracked by row. They are in the last two lanes.
     pub(in crate::timeline) fn marks(&self, row: u32) -> Option<ComponentTicks> {
-        let [added, changed] = self.arrays().last()?.pair(row)?.map(Tick);
-        Some(ComponentTicks { added, changed })
+        let [.., added, changed] = self.arrays() else { return None };
+        Some(ComponentTicks { added: Tick(added.number(row)?), changed: Tick(changed.number(row)?) })
     }
 
     pub(super) fn memory(&self) -> usize {

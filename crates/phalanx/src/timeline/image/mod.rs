@@ -77,7 +77,7 @@ pub(super) struct ComponentImage {
     pub(super) is_plain: bool,
     /// The position in the canonical order when the image was made.
     pub(super) rank: u32,
-    /// The number of lanes, without that of change ticks.
+    /// The number of lanes, without those of change ticks.
     pub(super) lanes: usize,
     pub(super) track: Track,
 }
