@@ -115,8 +115,12 @@ impl World {
     ) -> Result<usize, AllocError> {
         let all = ids.iter().chain(required.iter().map(|required| &required.id));
         let columns = self.storage.bundle_columns(table, all.clone())?;
-        let own_sparse = self.storage.register_sparse(ids.iter())?.len();
         let sparse = self.storage.register_sparse(all)?;
+        let is_required = |storage_id: &&u32| {
+            let id = self.storage.sparse.get(**storage_id).id;
+            required.iter().any(|required| required.id == id)
+        };
+        let own_sparse = sparse.len() - sparse.iter().rev().take_while(is_required).count();
         self.bundles.add(key, (table, columns), ids, (signature, sparse, own_sparse), required)
     }
 
