@@ -44,7 +44,7 @@ impl Event {
     pub(crate) const ALL: u8 = u8::MAX;
 
     /// Returns the bit of an event of a component in a set of events.
-    pub(crate) fn bit(self) -> u8 {
+    pub(crate) const fn bit(self) -> u8 {
         1 << self as u8
     }
 }
@@ -109,6 +109,7 @@ impl Journal {
     /// Returns `true` if none of these events of a component would be recorded, and none of another change is waiting.
     ///
     /// `events` has the [bits](Event::bit) of the events.
+    #[inline]
     pub(crate) fn is_quiet(&self, id: ComponentId, events: u8) -> bool {
         self.recording.as_deref().is_none_or(|recording| {
             let is_waiting = !recording.entries.is_empty() || recording.unlinked_from.is_some();
@@ -116,19 +117,12 @@ impl Journal {
         })
     }
 
-    /// Returns the events of a component that are recorded.
-    pub(crate) fn watched(&self, id: ComponentId) -> u8 {
-        self.recording.as_deref().map_or(0, |recording| recording.watched(id))
-    }
-
-    /// Returns `true` if an event of one value can be dispatched without being recorded: nothing but listeners needs it, none is
-    /// waiting, and it is dispatched at once.
-    pub(crate) fn is_direct(&self) -> bool {
-        self.deferrals == 0
-            && self
-                .recording
-                .as_deref()
-                .is_some_and(|recording| recording.has_only_listeners() && recording.entries.is_empty())
+    /// Returns the events of a component that are recorded, if events of one value can be dispatched without being recorded:
+    /// nothing but listeners needs them, none is waiting, and they are dispatched at once.
+    #[inline]
+    pub(crate) fn watched_directly(&self, id: ComponentId) -> Option<u8> {
+        let recording = self.recording.as_deref().filter(|_| self.deferrals == 0)?;
+        (recording.entries.is_empty() && recording.has_only_listeners()).then(|| recording.watched(id))
     }
 
     /// Takes out the only event that is recorded, if nothing but listeners needs it and it is dispatched at once.
@@ -213,6 +207,7 @@ impl Journal {
 
 impl Recording {
     /// Returns the events of a component that are recorded.
+    #[inline]
     fn watched(&self, id: ComponentId) -> u8 {
         self.watched.get(id.index()).copied().unwrap_or(0)
     }
@@ -230,6 +225,7 @@ impl Recording {
     }
 
     /// Returns `true` if only listeners need the events, and no operation of several steps is under way.
+    #[inline]
     fn has_only_listeners(&self) -> bool {
         self.unlinked_from.is_none() && self.watch == Watch::Nothing && self.collectors.is_empty()
     }
@@ -241,6 +237,12 @@ impl Recording {
             (false, Watch::Rows) => Some(Event::Row),
             (false, _) => None,
         }
+    }
+
+    /// Returns `true` if capacity for more entries is reserved already, and nothing else is to be done before they are recorded.
+    #[inline]
+    fn has_capacity(&self, count: usize) -> bool {
+        self.entries.capacity() - self.entries.len() >= count && self.has_only_listeners()
     }
 
     /// Reserves capacity for more entries.

@@ -42,6 +42,9 @@ impl Storage {
     #[inline(never)]
     fn reserve_journal(&mut self, count: usize) -> Result<(), AllocError> {
         let Some(recording) = &mut self.journal.recording else { return Ok(()) };
+        if recording.has_capacity(count) {
+            return Ok(());
+        }
         recording.discard_unlinked();
         recording.try_reserve(count)?;
         recording.collectors.try_reserve(count)
@@ -157,8 +160,10 @@ impl Storage {
             for column in &storage.tables[at.table as usize].columns {
                 row.push(Event::Added, column.id, ValuePtr::None);
             }
-            for sparse in storage.sparse.storages_of(slot.index()) {
-                row.push(Event::Added, sparse.id, ValuePtr::None);
+            if storage.sparse.has_components() {
+                for sparse in storage.sparse.storages_of(slot.index()) {
+                    row.push(Event::Added, sparse.id, ValuePtr::None);
+                }
             }
         });
     }

@@ -31,7 +31,7 @@ pub(crate) use dispatch_catch;
 /// The outcome of a dispatch. The operation drops what it displaced, then finishes with it.
 #[must_use = "an operation finishes with it"]
 pub(crate) enum DispatchOutcome {
-    /// There are no listeners or collectors.
+    /// There are no listeners or collectors, or nothing is left to do for them.
     Inactive,
     /// No listener has panicked. Events of a deferred dispatch are still recorded.
     Called,
@@ -179,6 +179,7 @@ impl Dispatch {
 
 impl Observers {
     /// Calls the listeners of all entries. If one panics, those after it are not called, and all recorded commands are dropped.
+    #[inline]
     fn call(&mut self, world: &World, entries: &[JournalEntry]) -> DispatchOutcome {
         let Observers { listeners, buffer, .. } = self;
         // A listener has only shared access, so a panic leaves the world consistent.
@@ -213,8 +214,13 @@ pub(crate) fn dispatch_direct(world: &mut World, entry: &JournalEntry) -> Dispat
     let outcome = observers.call(world, core::slice::from_ref(entry));
     world.storage.journal.is_dispatching = false;
     observers.defer();
+    let is_idle = observers.is_idle();
     world.observers = Some(observers);
-    outcome
+    match outcome {
+        // There are listeners, and no collectors: nothing is left to do.
+        DispatchOutcome::Called if is_idle => DispatchOutcome::Inactive,
+        outcome => outcome,
+    }
 }
 
 /// Returns the address of the value that an entry's row was given.
@@ -248,10 +254,23 @@ impl Listeners {
     }
 
     /// Calls the listeners of some entries, which are of one row and one phase, in the order of their connection.
+    #[inline(always)]
     fn call(&mut self, world: &World, entries: &[JournalEntry], range: Range<usize>, commands: &mut CommandBuffer) {
-        if range.len() == 1 && !self.has_own() {
-            return self.call_all(world, entries, range.start, commands);
+        match range.len() == 1 && !self.has_own() {
+            true => self.call_all(world, entries, range.start, commands),
+            false => self.call_merged(world, entries, range, commands),
         }
+    }
+
+    /// Calls the listeners of some entries, where lists have to be merged.
+    #[inline(never)]
+    fn call_merged(
+        &mut self,
+        world: &World,
+        entries: &[JournalEntry],
+        range: Range<usize>,
+        commands: &mut CommandBuffer,
+    ) {
         let mut called = None;
         loop {
             let next = range.clone().filter_map(|number| self.next(&entries[number], number, called)).min();
@@ -272,6 +291,7 @@ impl Listeners {
     }
 
     /// Calls the listeners of an entry, given its number, where none is of certain entities.
+    #[inline]
     fn call_all(&mut self, world: &World, entries: &[JournalEntry], number: usize, commands: &mut CommandBuffer) {
         let entry = &entries[number];
         // The list does not change while they are called.

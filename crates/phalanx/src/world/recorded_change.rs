@@ -31,6 +31,7 @@ enum Route {
 
 impl World {
     /// Returns `true` if none of these events of a component would be recorded, and nothing is left to do for listeners.
+    #[inline]
     fn is_quiet(&self, id: ComponentId, events: u8) -> bool {
         self.storage.journal.is_quiet(id, events)
             && self.observers.as_deref().is_none_or(|observers| observers.is_idle())
@@ -42,6 +43,7 @@ impl World {
     }
 
     /// Returns the id and the storage of a component, if events are recorded and nothing forbids a change by type.
+    #[inline]
     fn recorded_path<C: Component>(&self) -> Option<(ComponentId, u32)> {
         let journal = &self.storage.journal;
         if !journal.is_active() || journal.deferrals > 0 || self.storage.entities.reserved_count() > 0 {
@@ -68,7 +70,7 @@ impl World {
         value: *const C,
     ) -> Result<bool, AllocError> {
         let Some((id, number)) = self.recorded_path::<C>() else { return Ok(false) };
-        let route = self.route(id, Event::Added.bit() | Event::Set.bit())?;
+        let route = self.route(id, const { Event::Added.bit() | Event::Set.bit() })?;
         self.storage.restructured();
         let entities = &self.storage.entities;
         // SAFETY: the storage is the component's. The value may be moved out, by the caller's contract.
@@ -103,17 +105,19 @@ impl World {
     }
 
     /// Decides how an event is dispatched, and reserves what that needs.
+    #[inline]
     fn route(&mut self, id: ComponentId, events: u8) -> Result<Route, AllocError> {
-        if self.is_quiet(id, events) {
-            return Ok(Route::Quiet);
-        }
-        if self.storage.journal.is_direct() {
-            return Ok(Route::Direct(events & self.storage.journal.watched(id)));
+        match self.storage.journal.watched_directly(id) {
+            Some(watched) if watched & events != 0 => return Ok(Route::Direct(watched)),
+            _ if self.is_quiet(id, events) => return Ok(Route::Quiet),
+            Some(watched) => return Ok(Route::Direct(watched)),
+            None => {}
         }
         self.storage.reserve_entries(1).map(|()| Route::Recorded)
     }
 
     /// Dispatches an event of one value, drops the value that was displaced, and finishes the operation.
+    #[inline]
     fn dispatch_value<C: Component>(
         &mut self,
         route: Route,
