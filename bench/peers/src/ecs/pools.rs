@@ -5,6 +5,7 @@ use crate::harness::{BAND, Build, Case, LIMIT, Unit, WIDE_BAND, Ways, Workload};
 use phalanx_testkit::Rng;
 use rayon::prelude::*;
 
+const K1: usize = 1000;
 const K100: usize = 100_000;
 const M10: usize = 10_000_000;
 const REPS: usize = 10;
@@ -18,8 +19,16 @@ enum Work {
     ForTwo,
     /// Two components on all threads.
     Parallel,
+    /// The same with few rows, which one thread visits sooner than others can be asked for help.
+    ParallelFew,
     /// Two components that no group owns, in stores of different orders.
     Scattered,
+}
+
+impl Work {
+    fn rows(self) -> usize {
+        if self == Work::ParallelFew { K1 } else { K100 }
+    }
 }
 
 pub fn all() -> Vec<Workload> {
@@ -44,6 +53,7 @@ pub fn all() -> Vec<Workload> {
         ),
         w("pool_for_two_100k", "position += velocity by a `for` loop, 100k", rows, "row", BAND, build(Work::ForTwo)),
         w("pool_par_100k", "position += velocity on all threads, 100k", rows, "row", WIDE_BAND, build(Work::Parallel)),
+        w("pool_par_1k", "the same with 1,000", K1 * REPS, "row", WIDE_BAND, build(Work::ParallelFew)),
         w(
             "pool_scattered_100k",
             "position += velocity, 100k; velocities in another order than positions",
@@ -76,7 +86,7 @@ fn build(work: Work) -> Vec<Build> {
 
 /// Numbers in the order in which their velocities are added.
 fn order(work: Work) -> Vec<usize> {
-    let mut order: Vec<usize> = (0..K100).collect();
+    let mut order: Vec<usize> = (0..work.rows()).collect();
     if work == Work::Scattered {
         Rng::new(3).shuffle(&mut order);
     }
@@ -85,7 +95,7 @@ fn order(work: Work) -> Vec<usize> {
 
 fn limit(work: Work) -> Vec<Case> {
     type State = (Vec<Position>, Vec<Velocity>, u32);
-    let make = || -> State { ((0..K100).map(position).collect(), vec![VELOCITY; K100], 0) };
+    let make = move || -> State { ((0..work.rows()).map(position).collect(), vec![VELOCITY; work.rows()], 0) };
     let digest = |(p, _, sum): &mut State| digest_positions(p.iter()) ^ u64::from(*sum);
     let mut ways = Ways::held(LIMIT, make, REPS, digest).warm();
     ways.add("", move |(p, v, sum)| match work {
@@ -94,7 +104,7 @@ fn limit(work: Work) -> Vec<Case> {
                 *sum = sum.wrapping_add(p.x.to_bits());
             }
         }
-        Work::ForTwo | Work::Scattered => {
+        Work::ForTwo | Work::Scattered | Work::ParallelFew => {
             for (p, v) in p.iter_mut().zip(&*v) {
                 integrate(p, v);
             }
@@ -112,6 +122,7 @@ macro_rules! phalanx {
         mod $module {
             use super::*;
             use crate::data;
+            use ::phalanx::executor::ThreadPool;
             use ::phalanx::group::{Observed, Owned};
             use ::phalanx::{Component, Entity, World};
 
@@ -124,7 +135,7 @@ macro_rules! phalanx {
 
             fn world(work: Work) -> (World, u32) {
                 let mut world = World::new();
-                let all: Vec<Entity> = (0..K100).map(|i| world.spawn(Position(position(i)))).collect();
+                let all: Vec<Entity> = (0..work.rows()).map(|i| world.spawn(Position(position(i)))).collect();
                 order(work).into_iter().for_each(|at| world.insert(all[at], Velocity(VELOCITY)).unwrap());
                 (world, 0)
             }
@@ -152,11 +163,19 @@ macro_rules! phalanx {
                             integrate(&mut p.0, &v.0);
                         }
                     }),
-                    Work::Parallel => ways.add("", |(world, _)| {
-                        world
-                            .query_mut::<(&mut Position, &Velocity)>()
-                            .par_for_each(|(p, v)| integrate(&mut p.0, &v.0));
-                    }),
+                    Work::Parallel | Work::ParallelFew => {
+                        ways.add("", |(world, _)| {
+                            world
+                                .query_mut::<(&mut Position, &Velocity)>()
+                                .par_for_each(|(p, v)| integrate(&mut p.0, &v.0));
+                        });
+                        let pool = ThreadPool::default();
+                        ways.add("ThreadPool", move |(world, _)| {
+                            world
+                                .query_mut::<(&mut Position, &Velocity)>()
+                                .par_for_each_on(&pool, |(p, v)| integrate(&mut p.0, &v.0));
+                        });
+                    }
                     Work::Scattered => ways.add("for_each", |(world, _)| {
                         world.query_mut::<(&mut Position, &Velocity)>().for_each(|(p, v)| integrate(&mut p.0, &v.0));
                     }),
@@ -192,7 +211,7 @@ macro_rules! phalanx {
                             }
                         });
                     }
-                    Work::Parallel => ways.add("", |(world, ..)| {
+                    Work::Parallel | Work::ParallelFew => ways.add("", |(world, ..)| {
                         world
                             .query_mut::<(&mut Position, &Velocity)>()
                             .par_for_each(|(p, v)| integrate(&mut p.0, &v.0));
@@ -252,7 +271,7 @@ fn sparsey(work: Work) -> Vec<Case> {
         builder.register::<Position>();
         builder.register::<Velocity>();
         let mut world = builder.build();
-        let all: Vec<_> = (0..K100).map(|i| world.create((position(i),))).collect();
+        let all: Vec<_> = (0..work.rows()).map(|i| world.create((position(i),))).collect();
         order(work).into_iter().for_each(|at| _ = world.insert(all[at], (VELOCITY,)));
         (world, 0u32)
     };
@@ -272,7 +291,9 @@ fn sparsey(work: Work) -> Vec<Case> {
             }
         }
         Work::Scattered => world.for_each::<(&mut Position, &Velocity)>(|(p, v)| integrate(p, v)),
-        Work::Parallel => world.par_for_each::<(&mut Position, &Velocity)>(|(p, v)| integrate(p, v)),
+        Work::Parallel | Work::ParallelFew => {
+            world.par_for_each::<(&mut Position, &Velocity)>(|(p, v)| integrate(p, v))
+        }
     });
     ways.cases
 }
@@ -281,7 +302,7 @@ fn shipyard(work: Work) -> Vec<Case> {
     use shipyard::{IntoIter, View, ViewMut, World};
     let make = move || {
         let mut world = World::new();
-        let all: Vec<_> = (0..K100).map(|i| world.add_entity((position(i),))).collect();
+        let all: Vec<_> = (0..work.rows()).map(|i| world.add_entity((position(i),))).collect();
         order(work).into_iter().for_each(|at| world.add_component(all[at], (VELOCITY,)));
         (world, 0u32)
     };
@@ -303,7 +324,7 @@ fn shipyard(work: Work) -> Vec<Case> {
         Work::Scattered => world.run(|mut p: ViewMut<Position>, v: View<Velocity>| {
             (&mut p, &v).iter().for_each(|(p, v)| integrate(p, v));
         }),
-        Work::Parallel => world.run(|mut p: ViewMut<Position>, v: View<Velocity>| {
+        Work::Parallel | Work::ParallelFew => world.run(|mut p: ViewMut<Position>, v: View<Velocity>| {
             (&mut p, &v).par_iter().for_each(|(p, v)| integrate(p, v));
         }),
     });
