@@ -69,15 +69,30 @@ impl fmt::Display for Label {
     }
 }
 
-/// A function that is a system, a [`SystemSet`], or the name of a system: what `before` and `after` take.
+/// A function that is a system, a [`SystemSet`], the name of a system, or a tuple of these: what `before` and `after` take.
+///
+/// ```
+/// use phalanx::World;
+/// use phalanx_schedule::{IntoSystemConfig, Schedule};
+///
+/// fn read_input() {}
+/// fn walk() {}
+/// fn draw() {}
+///
+/// let frame = Schedule::builder("frame")
+///     .add(draw.after((read_input, walk)))
+///     .add((walk, read_input))
+///     .build(&mut World::new())?;
+/// assert!(frame.systems().eq(["walk", "read_input", "draw"]));
+/// # Ok::<(), phalanx_schedule::BuildError>(())
+/// ```
 #[diagnostic::on_unimplemented(
     message = "`{Self}` names no systems",
-    note = "an order refers to a function that is a system, to a `SystemSet`, or to the name of a system as text",
-    note = "an order refers to one of these: write `.after(a).after(b)` for several"
+    note = "an order refers to a function that is a system, to a `SystemSet`, to the name of a system as text, or to a tuple of at most 12 of these"
 )]
-pub trait IntoLabel<Marker> {
-    /// Returns the label.
-    fn label(&self) -> Label;
+pub trait IntoLabels<Marker> {
+    /// Returns the labels.
+    fn labels(&self) -> Vec<Label>;
 }
 
 /// Tells sets from functions.
@@ -85,9 +100,9 @@ pub trait IntoLabel<Marker> {
 #[derive(Debug)]
 pub struct SetMarker;
 
-impl<S: SystemSet> IntoLabel<SetMarker> for S {
-    fn label(&self) -> Label {
-        Label::of_set(self)
+impl<S: SystemSet> IntoLabels<SetMarker> for S {
+    fn labels(&self) -> Vec<Label> {
+        vec![Label::of_set(self)]
     }
 }
 
@@ -96,9 +111,9 @@ impl<S: SystemSet> IntoLabel<SetMarker> for S {
 #[derive(Debug)]
 pub struct TextMarker;
 
-impl IntoLabel<TextMarker> for String {
-    fn label(&self) -> Label {
-        Label { key: Key::Text(self.clone()) }
+impl IntoLabels<TextMarker> for String {
+    fn labels(&self) -> Vec<Label> {
+        vec![Label { key: Key::Text(self.clone()) }]
     }
 }
 
@@ -107,8 +122,39 @@ impl IntoLabel<TextMarker> for String {
 #[derive(Debug)]
 pub struct SystemMarker;
 
-impl<M, F: IntoSystem<M> + 'static> IntoLabel<(SystemMarker, M)> for F {
-    fn label(&self) -> Label {
-        Label { key: Key::Function(TypeId::of::<F>(), core::any::type_name::<F>()) }
+impl<M, F: IntoSystem<M> + 'static> IntoLabels<(SystemMarker, M)> for F {
+    fn labels(&self) -> Vec<Label> {
+        vec![Label { key: Key::Function(TypeId::of::<F>(), core::any::type_name::<F>()) }]
     }
 }
+
+/// Tells a tuple from what it holds.
+#[doc(hidden)]
+#[derive(Debug)]
+pub struct TupleMarker;
+
+macro_rules! tuple {
+    ($($name:ident $marker:ident)*) => {
+        impl<$($marker, $name: IntoLabels<$marker>),*> IntoLabels<(TupleMarker, $($marker),*)> for ($($name,)*) {
+            #[allow(non_snake_case)]
+            fn labels(&self) -> Vec<Label> {
+                let ($($name,)*) = self;
+                let mut labels = Vec::new();
+                $(labels.extend($name.labels());)*
+                labels
+            }
+        }
+    };
+}
+tuple!(A MA);
+tuple!(A MA B MB);
+tuple!(A MA B MB C MC);
+tuple!(A MA B MB C MC D MD);
+tuple!(A MA B MB C MC D MD E ME);
+tuple!(A MA B MB C MC D MD E ME F MF);
+tuple!(A MA B MB C MC D MD E ME F MF G MG);
+tuple!(A MA B MB C MC D MD E ME F MF G MG H MH);
+tuple!(A MA B MB C MC D MD E ME F MF G MG H MH I MI);
+tuple!(A MA B MB C MC D MD E ME F MF G MG H MH I MI J MJ);
+tuple!(A MA B MB C MC D MD E ME F MF G MG H MH I MI J MJ K MK);
+tuple!(A MA B MB C MC D MD E ME F MF G MG H MH I MI J MJ K MK L ML);

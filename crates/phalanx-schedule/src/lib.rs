@@ -123,7 +123,7 @@ pub use check::{CheckError, CheckOptions, Variant, check};
 pub use condition::{resource_added, resource_changed, resource_exists};
 pub use fixed_step::{FixedStep, Steps};
 pub use graph::{Graph, GraphEdge, GraphNode};
-pub use label::{IntoLabel, Label, SystemSet};
+pub use label::{IntoLabels, Label, SystemSet};
 pub use plan::Reason;
 pub use run_error::{Cause, RunError};
 pub use run_report::{RunReport, SystemReport, Wait};

@@ -1,7 +1,7 @@
 //! [`SetConfig`]: the orders and conditions of a set of systems.
 
 use crate::boxed_system::BoxedCondition;
-use crate::label::{IntoLabel, Label, SystemSet};
+use crate::label::{IntoLabels, Label, SystemSet};
 use crate::system_config::Order;
 use core::fmt;
 use phalanx::system::IntoSystem;
@@ -20,13 +20,13 @@ impl SetConfig {
     }
 
     /// Runs the systems of the set before others.
-    pub fn before<M>(self, other: impl IntoLabel<M>) -> SetConfig {
-        self.order(true, other.label())
+    pub fn before<M>(self, other: impl IntoLabels<M>) -> SetConfig {
+        self.order(true, &other.labels())
     }
 
     /// Runs the systems of the set after others.
-    pub fn after<M>(self, other: impl IntoLabel<M>) -> SetConfig {
-        self.order(false, other.label())
+    pub fn after<M>(self, other: impl IntoLabels<M>) -> SetConfig {
+        self.order(false, &other.labels())
     }
 
     /// Runs the systems of the set only if a condition is met. It is tested once in a run, before all of them.
@@ -41,8 +41,8 @@ impl SetConfig {
         self
     }
 
-    fn order(mut self, is_before: bool, other: Label) -> SetConfig {
-        self.orders.push(Order { is_before, other, syncs: true });
+    fn order(mut self, is_before: bool, others: &[Label]) -> SetConfig {
+        self.orders.extend(others.iter().map(|other| Order { is_before, other: other.clone(), syncs: true }));
         self
     }
 }

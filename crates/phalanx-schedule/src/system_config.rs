@@ -1,7 +1,7 @@
 //! [`SystemConfig`]: a system with its orders, sets and conditions.
 
 use crate::boxed_system::{BoxedCondition, BoxedSystem, SystemOutput, boxed};
-use crate::label::{IntoLabel, Key, Label, SystemSet};
+use crate::label::{IntoLabels, Key, Label, SystemSet};
 use core::any::{TypeId, type_name};
 use core::fmt;
 use phalanx::system::IntoSystem;
@@ -64,18 +64,18 @@ pub trait IntoSystemConfig<Marker>: Sized {
     fn into_config(self) -> SystemConfig;
 
     /// Runs the system before others. The others see what its commands do.
-    fn before<M>(self, other: impl IntoLabel<M>) -> SystemConfig {
-        self.into_config().order(true, other.label(), true)
+    fn before<M>(self, other: impl IntoLabels<M>) -> SystemConfig {
+        self.into_config().order(true, &other.labels(), true)
     }
 
     /// Runs the system after others. It sees what their commands do.
-    fn after<M>(self, other: impl IntoLabel<M>) -> SystemConfig {
-        self.into_config().order(false, other.label(), true)
+    fn after<M>(self, other: impl IntoLabels<M>) -> SystemConfig {
+        self.into_config().order(false, &other.labels(), true)
     }
 
     /// Runs the system after others, which may have recorded commands that are not applied yet.
-    fn after_unsynced<M>(self, other: impl IntoLabel<M>) -> SystemConfig {
-        self.into_config().order(false, other.label(), false)
+    fn after_unsynced<M>(self, other: impl IntoLabels<M>) -> SystemConfig {
+        self.into_config().order(false, &other.labels(), false)
     }
 
     /// Makes the system a member of a set.
@@ -115,8 +115,8 @@ pub trait IntoSystemConfig<Marker>: Sized {
 }
 
 impl SystemConfig {
-    fn order(mut self, is_before: bool, other: Label, syncs: bool) -> SystemConfig {
-        self.orders.push(Order { is_before, other, syncs });
+    fn order(mut self, is_before: bool, others: &[Label], syncs: bool) -> SystemConfig {
+        self.orders.extend(others.iter().map(|other| Order { is_before, other: other.clone(), syncs }));
         self
     }
 }
