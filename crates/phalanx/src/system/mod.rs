@@ -48,6 +48,7 @@ mod system_access;
 mod system_param;
 mod world_param;
 
+pub use crate::event::{EventReader, EventWriter};
 pub use crate::resources::{Res, ResMut};
 pub use commands::Commands;
 #[doc(hidden)]
