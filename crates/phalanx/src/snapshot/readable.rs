@@ -12,7 +12,7 @@
 //! | `free` | the free slots, the next to be used first |
 //! | `tables` | a list of `extra`, `components` (numbers), `slots`, `columns` (a list of values for each component) |
 //! | `rows` | a list of slot, owner, component (its number plus one, or 0), role |
-//! | `sides` | a list of `component` (a number), `removal`, `keys` (`u32::MAX` for a hole), `words`, `values` |
+//! | `sparse` | a list of `component` (a number), `removal`, `keys` (`u32::MAX` for a hole), `words`, `values` |
 //! | `groups` | a list of owned, required and excluded components, and members |
 //! | `resources` | a list of `name`, `version`, `value` |
 //!
@@ -256,7 +256,7 @@ impl Serialize for ResourceForm<'_> {
 
 /// The fields of a world.
 pub(super) const FIELDS: &[&str] =
-    &["format", "components", "slots", "free", "tables", "rows", "sides", "groups", "resources"];
+    &["format", "components", "slots", "free", "tables", "rows", "sparse", "groups", "resources"];
 
 impl Registry {
     /// Writes a world in any format of serde.
@@ -304,7 +304,7 @@ impl Registry {
         form.serialize_field("tables", &list.collect::<Vec<_>>())?;
         form.serialize_field("rows", &saving.names().map_err(S::Error::custom)?)?;
         let sparse = saving.sparse().map(|(number, storage)| SparseForm { saving: &saving, storage, number });
-        form.serialize_field("sides", &sparse.collect::<Vec<_>>())?;
+        form.serialize_field("sparse", &sparse.collect::<Vec<_>>())?;
         form.serialize_field("groups", &saving.groups().map_err(S::Error::custom)?)?;
         let resources = saving.resources().map_err(S::Error::custom)?.into_iter();
         let resources = resources.map(|entry| ResourceForm { world, entry });

@@ -131,7 +131,7 @@ impl Reading<'_, '_> {
             out.put_u32(rows.len() as u32).map_err(failed)?;
             out.put_u32s(rows.iter().flatten().copied()).and_then(|()| out.end()).map_err(failed)?;
         }
-        fields.field("sides", Each(SparseSeed { entries: &entries, out: &mut *out }))?;
+        fields.field("sparse", Each(SparseSeed { entries: &entries, out: &mut *out }))?;
         let groups: Vec<GroupParts> = fields.field("groups", plain())?;
         if !groups.is_empty() {
             put_groups(&groups, out).map_err(failed)?;
