@@ -128,7 +128,12 @@ impl CommandBuffer {
 
     /// Records the spawn of an entity with a bundle. The entity is allocated when the command is executed.
     ///
-    /// [`spawn_with`](CommandBuffer::spawn_with) returns the entity at once.
+    /// The buffer does not know a world, so that there is no entity to return. These functions return it:
+    ///
+    /// - [`spawn_with`](CommandBuffer::spawn_with), where the world is at hand;
+    /// - [`spawn_reserved`](CommandBuffer::spawn_reserved), after [`reserve_entities`](CommandBuffer::reserve_entities), for
+    ///   instance on another thread;
+    /// - [`Commands::spawn`](crate::system::Commands::spawn) in systems.
     pub fn spawn<B: Bundle>(&mut self, bundle: B) {
         self.record(Vtables::<B>::SPAWN, None, bundle);
     }
