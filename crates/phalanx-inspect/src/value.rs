@@ -121,9 +121,14 @@ pub(crate) fn write_value(
     }
 }
 
+/// Returns the largest position of a character's start, or of the end, that is at most `limit`.
+pub(crate) fn floor_char_boundary(text: &str, limit: usize) -> usize {
+    (0..=limit.min(text.len())).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0)
+}
+
 /// Writes a text, cut after about `limit` bytes.
 fn write_text(text: &str, limit: usize, json: &mut Json) {
-    match text.floor_char_boundary(limit) {
+    match floor_char_boundary(text, limit) {
         end if end < text.len() => json.display(format_args!("{}…", &text[..end])),
         _ => json.text(text),
     }

@@ -3,6 +3,7 @@
 use crate::refusal::conflict;
 use crate::response::Response;
 use crate::state::State;
+use crate::value::floor_char_boundary;
 use phalanx::World;
 use phalanx::snapshot::Registry;
 use std::io;
@@ -41,7 +42,7 @@ pub(super) fn snapshot(state: &State, world: &World) -> Result<Response, Respons
 /// Loads a snapshot as a copy. If that fails, there is no copy.
 pub(super) fn load(state: &mut State, mut name: String, bytes: &[u8]) -> Result<Response, Response> {
     state.history.reserve_copy()?;
-    name.truncate(name.floor_char_boundary(NAME_LIMIT));
+    name.truncate(floor_char_boundary(&name, NAME_LIMIT));
     let registry = registry(state)?;
     // The code that reads values is that of the user, and may panic.
     let world = match catch_unwind(AssertUnwindSafe(|| registry.load_bytes(bytes))) {

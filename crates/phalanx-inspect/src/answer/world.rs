@@ -3,7 +3,7 @@
 use crate::response::Response;
 use crate::state::State;
 use crate::user_code::Defect;
-use crate::value::short_name;
+use crate::value::{floor_char_boundary, short_name};
 use core::fmt;
 use phalanx::World;
 use std::any::Any;
@@ -102,7 +102,7 @@ impl fmt::Write for Limited {
             }
             return Err(fmt::Error);
         }
-        let end = text.floor_char_boundary(self.limit - self.text.len());
+        let end = floor_char_boundary(text, self.limit - self.text.len());
         if self.text.try_reserve(end).is_err() {
             self.has_failed = true;
             return Err(fmt::Error);

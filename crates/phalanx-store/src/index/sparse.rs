@@ -14,13 +14,12 @@
 #![allow(unsafe_code)]
 
 use crate::generation::{DEAD, MAX_SLOTS, RETIRED};
-use crate::raw::{DenseIndex, LaneOf};
+use crate::raw::{DenseIndex, LaneOf, cold_path};
 use crate::{AllocError, Key};
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 use core::alloc::Layout;
 use core::fmt;
-use core::hint::cold_path;
 use core::marker::PhantomData;
 
 /// The position that a key leads to, and the generation that it must have.

@@ -11,11 +11,13 @@
 //! the safe surface.
 
 mod cells;
+mod cold;
 mod dense;
 mod drop_guard;
 mod lane;
 mod row;
 mod rows;
+mod slices;
 mod vacant;
 mod words;
 
@@ -25,7 +27,11 @@ pub use drop_guard::{DropGuard, drop_all};
 pub use lane::{Lane, LaneOf};
 pub use row::{copy_row, row_ptr, swap_row};
 pub use rows::Rows;
+#[doc(hidden)]
+pub use slices::as_uninit;
 pub use words::Words;
 
 pub(crate) use cells::Cells;
+pub(crate) use cold::cold_path;
+pub(crate) use slices::clone_to;
 pub(crate) use vacant::Vacant;

@@ -14,6 +14,7 @@ use super::shape::Shape;
 use crate::AllocError;
 use alloc::alloc::{alloc, dealloc, realloc};
 use core::alloc::Layout;
+use core::num::NonZero;
 use core::ptr::NonNull;
 
 /// The alignment of lanes: a cache line and the widest vector register.
@@ -247,7 +248,7 @@ impl<S: Shape> Block<S> {
 
 /// Returns an aligned dangling address.
 fn dangling(element: Layout) -> NonNull<u8> {
-    element.dangling_ptr()
+    NonZero::new(element.align()).map_or(NonNull::dangling(), NonNull::without_provenance)
 }
 
 impl<S: Shape> Drop for Block<S> {

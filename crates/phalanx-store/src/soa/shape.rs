@@ -11,10 +11,11 @@
 #![allow(unsafe_code)]
 
 use super::row::SoaRow;
+use crate::raw::clone_to;
 use alloc::vec::Vec;
 use core::alloc::Layout;
 use core::marker::PhantomData;
-use core::mem::{self, MaybeUninit};
+use core::mem;
 use core::ptr::{self, NonNull};
 use core::slice;
 
@@ -435,7 +436,7 @@ unsafe impl<V> Shape for Leaf<V> {
     }
 }
 
-// SAFETY: `write_clone_of_slice` fills all elements, or drops those it filled and panics.
+// SAFETY: `clone_to` fills all elements, or drops those it filled and panics.
 unsafe impl<V: Clone> CloneLanes for Leaf<V> {
     #[inline(always)]
     fn clone_row<'a>(value: &'a V) -> V
@@ -450,9 +451,7 @@ unsafe impl<V: Clone> CloneLanes for Leaf<V> {
     where
         Self: 'a,
     {
-        // SAFETY: `lane.len()` elements from `at` on are within the allocation, may be written and are not part of `lane`;
-        // memory of `MaybeUninit` needs no initialisation.
-        let room = unsafe { slice::from_raw_parts_mut(ptr.add(at).as_ptr().cast::<MaybeUninit<V>>(), lane.len()) };
-        room.write_clone_of_slice(lane);
+        // SAFETY: `lane.len()` elements from `at` on are within the allocation, may be written and are not part of `lane`.
+        unsafe { clone_to(lane, ptr.add(at).as_ptr()) };
     }
 }

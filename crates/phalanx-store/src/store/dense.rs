@@ -13,7 +13,7 @@ use crate::AllocError;
 use crate::cursor::{Cursor, DenseCursor};
 use crate::iter::{Drain, Emptying, Iter, IterMut, Keys, Values, ValuesMut};
 use crate::memory::Usage;
-use crate::raw::{Dense, DenseIndex, DropGuard, LaneOf, Rows, drop_all};
+use crate::raw::{Dense, DenseIndex, DropGuard, LaneOf, Rows, clone_to, drop_all};
 use core::marker::PhantomData;
 use core::{mem, ptr};
 
@@ -426,12 +426,8 @@ impl<X: DenseIndex, T> DenseStore<X, T> {
         while let Some(run) = runs.next_run() {
             let (start, len) = (run.start, (run.end - run.start) as usize);
             // SAFETY: the rows of a run are initialised in the source. There is capacity for them in the copy, whose memory is
-            // its own; `MaybeUninit` needs no initialisation.
-            let (values, place) = unsafe {
-                let place = filling.state.0.at(start).cast::<mem::MaybeUninit<T>>();
-                (core::slice::from_raw_parts(from.rows.at(start), len), core::slice::from_raw_parts_mut(place, len))
-            };
-            place.write_clone_of_slice(values);
+            // its own.
+            unsafe { clone_to(core::slice::from_raw_parts(from.rows.at(start), len), filling.state.0.at(start)) };
             filling.state.1 = runs.clone();
         }
         filling.dismiss();

@@ -5,13 +5,13 @@ use super::primary::primary_store;
 use super::slotted::{Vacancy, sealed};
 use super::{OccupiedEntry, SlottedStore, TryInsertError};
 use crate::generation::{self, DEAD, MAX_GENERATION, RETIRED};
-use crate::raw::Vacant;
+use crate::raw::{Vacant, cold_path};
 #[cfg(feature = "serde")]
 use crate::restore::{Census, Refused, counted};
 use crate::{AllocError, Handle};
 #[cfg(feature = "serde")]
 use alloc::vec::Vec;
-use core::hint::{assert_unchecked, cold_path};
+use core::hint::assert_unchecked;
 use core::marker::PhantomData;
 
 /// A container that keeps values at fixed slots and issues their handles, which stay valid while others come and go.

@@ -22,7 +22,7 @@ use crate::storage::table::ALIGNED_FOR_ALL;
 use core::marker::PhantomData;
 use core::mem::MaybeUninit;
 use phalanx_store::AllocError;
-use phalanx_store::raw::{Lane, drop_all};
+use phalanx_store::raw::{Lane, as_uninit, drop_all};
 
 /// A column that is being read. It owns the values that were read, and drops them unless it is [finished](Self::finish).
 pub(super) struct ColumnBuilder<'a> {
@@ -324,7 +324,7 @@ fn fill(mut target: &mut [MaybeUninit<u8>], input: &mut Reader<'_>) -> Result<()
         if !buffered.is_empty() {
             let now = buffered.len().min(target.len());
             let (part, rest) = target.split_at_mut(now);
-            part.write_copy_of_slice(&buffered[..now]);
+            part.copy_from_slice(as_uninit(&buffered[..now]));
             input.consume(now);
             target = rest;
             continue;
@@ -336,7 +336,8 @@ fn fill(mut target: &mut [MaybeUninit<u8>], input: &mut Reader<'_>) -> Result<()
             if !input.copy_piece(&mut sum, piece)? {
                 piece.fill(MaybeUninit::new(0));
                 // SAFETY: all bytes were set just now. A reader sees bytes that are initialised.
-                input.piece(&mut sum, unsafe { piece.assume_init_mut() })?;
+                let piece = unsafe { core::slice::from_raw_parts_mut(piece.as_mut_ptr().cast::<u8>(), piece.len()) };
+                input.piece(&mut sum, piece)?;
             }
         }
         input.keep(&mut sum, frame - now)?;

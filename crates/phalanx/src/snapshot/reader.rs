@@ -8,6 +8,7 @@ use super::format::{FRAME, MAGIC, PIECE, VERSION, mix_section};
 use crate::alloc::try_reserve;
 use crate::checksum::{Sum, checksum};
 use core::mem::MaybeUninit;
+use phalanx_store::raw::as_uninit;
 use std::io::{self, Read};
 
 /// What a snapshot is read from.
@@ -186,7 +187,8 @@ impl<'r> Reader<'r> {
         };
         *source = rest;
         self.read += now.len() as u64;
-        sum.update(bytes.write_copy_of_slice(now));
+        bytes.copy_from_slice(as_uninit(now));
+        sum.update(now);
         Ok(true)
     }
 

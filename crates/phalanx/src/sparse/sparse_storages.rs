@@ -61,7 +61,7 @@ pub(crate) struct SparseStorages {
 }
 
 impl SparseStorages {
-    pub(crate) const fn new() -> SparseStorages {
+    pub(crate) fn new() -> SparseStorages {
         SparseStorages {
             storages: Vec::new(),
             order: Vec::new(),

@@ -247,7 +247,7 @@ impl BundleBuilder {
     /// assert!(bundle.component_types().eq([TypeId::of::<Health>()]));
     /// ```
     pub fn component_types(&self) -> impl ExactSizeIterator<Item = TypeId> + '_ {
-        self.values.entries.iter().map(|value| value.vtable.type_id)
+        self.values.entries.iter().map(|value| value.type_id)
     }
 
     /// Returns the ids of the components in a world, in the order in which they were added. Registers those that the world
@@ -446,7 +446,7 @@ impl BundleBuilder {
         positions.clear();
         try_reserve(types, count)?;
         try_reserve(positions, count)?;
-        types.extend(self.values.entries.iter().map(|value| value.vtable.type_id));
+        types.extend(self.values.entries.iter().map(|value| value.type_id));
         positions.resize(count, 0);
         (0..).zip(&order).for_each(|(position, at)| positions[*at as usize] = position);
         sort_short(&mut ids);

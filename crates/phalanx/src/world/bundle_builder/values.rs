@@ -18,7 +18,6 @@ use phalanx_store::raw::{Lane, copy_row, drop_all, swap_row};
 
 /// The functions of a component.
 pub(super) struct ValueVtable {
-    pub(super) type_id: TypeId,
     layout: Layout,
     kind: Kind,
     drop: DropFn,
@@ -36,7 +35,6 @@ impl ValueVtable {
     pub(super) const fn of<C: Component>() -> &'static ValueVtable {
         &const {
             ValueVtable {
-                type_id: TypeId::of::<C>(),
                 layout: Layout::new::<C>(),
                 kind: C::Layout::KIND,
                 drop: drop_value::<C>,
@@ -61,6 +59,7 @@ unsafe fn drop_value<C>(value: *mut u8) {
 /// A component.
 #[derive(Clone, Copy)]
 pub(super) struct Value {
+    pub(super) type_id: TypeId,
     pub(super) vtable: &'static ValueVtable,
     offset: usize,
 }
@@ -93,7 +92,7 @@ impl Values {
 
     /// Returns the number of a component.
     pub(super) fn find(&self, type_id: TypeId) -> Option<usize> {
-        self.entries.iter().position(|value| value.vtable.type_id == type_id)
+        self.entries.iter().position(|value| value.type_id == type_id)
     }
 
     /// Returns the address of a value.
@@ -116,7 +115,7 @@ impl Values {
     #[inline(always)]
     pub(super) fn try_push<C: Component>(&mut self, component: C) -> Result<(), AllocError> {
         debug_assert!(self.find(TypeId::of::<C>()).is_none());
-        let value = self.try_place(ValueVtable::of::<C>())?;
+        let value = self.try_place(TypeId::of::<C>(), ValueVtable::of::<C>())?;
         // SAFETY: the arena has just given out this block, with the layout of the type.
         unsafe { self.at(&value).cast::<C>().write(component) };
         self.entries.push(value);
@@ -125,9 +124,9 @@ impl Values {
 
     /// Allocates memory for a value, and for its entry.
     #[inline(always)]
-    fn try_place(&mut self, vtable: &'static ValueVtable) -> Result<Value, AllocError> {
+    fn try_place(&mut self, type_id: TypeId, vtable: &'static ValueVtable) -> Result<Value, AllocError> {
         try_reserve(&mut self.entries, 1)?;
-        Ok(Value { vtable, offset: self.arena.try_place(vtable.layout)? })
+        Ok(Value { type_id, vtable, offset: self.arena.try_place(vtable.layout)? })
     }
 
     /// Moves a component out, and closes the gap in the arena.
@@ -155,7 +154,7 @@ impl Values {
         for at in 0..other.entries.len() {
             let value = other.entries[at];
             let (from, size) = (other.at(&value), value.vtable.layout.size());
-            match self.find(value.vtable.type_id) {
+            match self.find(value.type_id) {
                 Some(known) => {
                     // SAFETY: both are values of the same type, at different addresses. The other list keeps the old one.
                     unsafe { swap_row(from, self.at(&self.entries[known]), size) };
@@ -163,7 +162,7 @@ impl Values {
                     kept += 1;
                 }
                 None => {
-                    let Ok(place) = self.try_place(value.vtable) else { unreachable!("reserved") };
+                    let Ok(place) = self.try_place(value.type_id, value.vtable) else { unreachable!("reserved") };
                     // SAFETY: the arena has just given out this block, with the layout of the type. The value is moved: its
                     // entry is overwritten, or cut off below.
                     unsafe { copy_row(from, self.at(&place), size) };
@@ -192,7 +191,7 @@ impl Values {
         try_reserve(&mut clones.entries, self.entries.len())?;
         clones.arena.try_reserve(self.arena.len(), self.arena.align())?;
         for value in &self.entries {
-            let place = clones.try_place(value.vtable)?;
+            let place = clones.try_place(value.type_id, value.vtable)?;
             let (from, to) = (self.at(value), clones.at(&place));
             // SAFETY: the entry owns a value of this type, and the other arena has just given out a block for one.
             unsafe {
