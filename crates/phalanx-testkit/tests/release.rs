@@ -47,33 +47,41 @@ impl Package {
 
 fn packages() -> &'static [Package] {
     static PACKAGES: OnceLock<Vec<Package>> = OnceLock::new();
-    PACKAGES.get_or_init(|| {
-        let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-        let output = Command::new(cargo)
-            .args(["metadata", "--format-version", "1", "--locked", "--no-deps"])
-            .current_dir(root())
-            .output()
-            .expect("cargo starts");
-        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-        let metadata: Value = serde_json::from_slice(&output.stdout).expect("cargo prints JSON");
-        let text = |value: &Value| value.as_str().expect("it is a text").to_string();
-        let dependency = |dependency: &Value| Dependency {
-            name: text(&dependency["name"]),
-            has_version: dependency["req"] != "*",
-            development: dependency["kind"] == "dev",
-        };
-        let package = |package: &Value| Package {
-            name: text(&package["name"]),
-            version: text(&package["version"]),
-            // An empty list of registries is `publish = false`.
-            published: package["publish"].is_null(),
-            folder: Path::new(&text(&package["manifest_path"])).parent().expect("it is in a folder").to_path_buf(),
-            features: package["features"].as_object().expect("features are a map").keys().cloned().collect(),
-            dependencies: package["dependencies"].as_array().expect("a list").iter().map(dependency).collect(),
-            manifest: package.clone(),
-        };
-        metadata["packages"].as_array().expect("packages are a list").iter().map(package).collect()
-    })
+    PACKAGES.get_or_init(|| packages_of("."))
+}
+
+/// Returns the published packages, and those of the workspace `reach`.
+fn with_reach() -> impl Iterator<Item = &'static Package> {
+    static PACKAGES: OnceLock<Vec<Package>> = OnceLock::new();
+    published().chain(PACKAGES.get_or_init(|| packages_of("reach")))
+}
+
+fn packages_of(workspace: &str) -> Vec<Package> {
+    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let output = Command::new(cargo)
+        .args(["metadata", "--format-version", "1", "--locked", "--no-deps"])
+        .current_dir(root().join(workspace))
+        .output()
+        .expect("cargo starts");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let metadata: Value = serde_json::from_slice(&output.stdout).expect("cargo prints JSON");
+    let text = |value: &Value| value.as_str().expect("it is a text").to_string();
+    let dependency = |dependency: &Value| Dependency {
+        name: text(&dependency["name"]),
+        has_version: dependency["req"] != "*",
+        development: dependency["kind"] == "dev",
+    };
+    let package = |package: &Value| Package {
+        name: text(&package["name"]),
+        version: text(&package["version"]),
+        // An empty list of registries is `publish = false`.
+        published: package["publish"].is_null(),
+        folder: Path::new(&text(&package["manifest_path"])).parent().expect("it is in a folder").to_path_buf(),
+        features: package["features"].as_object().expect("features are a map").keys().cloned().collect(),
+        dependencies: package["dependencies"].as_array().expect("a list").iter().map(dependency).collect(),
+        manifest: package.clone(),
+    };
+    metadata["packages"].as_array().expect("packages are a list").iter().map(package).collect()
 }
 
 fn published() -> impl Iterator<Item = &'static Package> {
@@ -103,7 +111,7 @@ fn crates_for_tests_are_not_published() {
 #[test]
 fn manifests_have_what_the_registry_shows() {
     let mut faults = Vec::new();
-    for package in published() {
+    for package in with_reach() {
         for key in ["description", "license", "readme", "rust_version"] {
             if package.manifest[key].as_str().is_none_or(str::is_empty) {
                 faults.push(format!("{} has no {key}", package.name));
@@ -123,7 +131,7 @@ fn manifests_have_what_the_registry_shows() {
 
 #[test]
 fn packages_have_licences_and_the_same_version() {
-    for package in published() {
+    for package in with_reach() {
         for licence in ["LICENSE-MIT", "LICENSE-APACHE"] {
             let text = fs::read_to_string(root().join(licence)).expect("the licence is there");
             assert!(package.read(licence) == text, "{}: {licence} differs", package.name);
@@ -143,7 +151,8 @@ fn the_changelog_has_a_section_for_the_version() {
 
 #[test]
 fn examples_of_readmes_are_tests() {
-    for package in published() {
+    // A program has no doc tests.
+    for package in with_reach().filter(|package| package.folder.join("src/lib.rs").exists()) {
         let text = package.read("src/lib.rs");
         let included = text.contains("#[cfg(doctest)]\n#[doc = include_str!(\"../README.md\")]");
         assert!(included, "the README of {} is not tested", package.name);
@@ -154,7 +163,7 @@ fn examples_of_readmes_are_tests() {
 #[test]
 fn features_are_on_the_front_page_and_in_the_readme() {
     let mut faults = Vec::new();
-    for package in published() {
+    for package in with_reach().filter(|package| package.folder.join("src/lib.rs").exists()) {
         let (page, readme) = (package.front_page(), package.read("README.md"));
         for feature in package.features.iter().filter(|feature| *feature != "default") {
             if !page.contains(&format!("//! - `{feature}`")) {
@@ -166,7 +175,8 @@ fn features_are_on_the_front_page_and_in_the_readme() {
         }
         if !package.features.is_empty() {
             let settings = &package.manifest["metadata"]["docs"]["rs"];
-            let shown = settings["all-features"] == true && page.contains("#![cfg_attr(docsrs, feature(doc_cfg))]");
+            let is_marked = page.contains("#![cfg_attr(docsrs, feature(doc_cfg))]");
+            let shown = settings["all-features"] == true && is_marked;
             if !shown {
                 faults.push(format!("{}: docs.rs would not show features", package.name));
             }

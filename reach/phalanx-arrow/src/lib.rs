@@ -61,6 +61,7 @@
 //!
 //! - `recording`, on by default: recordings, with Parquet. Without it the crate needs Arrow only.
 //! - `zstd`: recordings can be compressed by zstd, which is a library in C.
+#![cfg_attr(docsrs, feature(doc_cfg))]
 
 mod component_table;
 mod datum;
@@ -84,3 +85,8 @@ pub use names::{ENTITY, VALUE};
 #[cfg(feature = "recording")]
 pub use recording::{DeltaPart, Full, Keyframe, Part, RecordError, Recorder, RecorderBuilder, Recording, RunFile};
 pub use spawn::{ImportError, Mapping, spawn};
+
+/// The examples of the README run as tests.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

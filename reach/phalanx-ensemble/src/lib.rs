@@ -58,3 +58,8 @@ pub use error::EnsembleError;
 pub use options::{Options, OptionsError, Shard};
 pub use outcome::{Outcome, RunResult};
 pub use run::Run;
+
+/// The examples of the README run as tests.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -99,3 +99,8 @@ impl<I: Input> ggrs::Config for Netcode<I> {
     type State = ();
     type Address = SocketAddr;
 }
+
+/// The examples of the README run as tests.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

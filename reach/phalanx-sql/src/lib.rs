@@ -64,6 +64,7 @@
 //!
 //! `phalanx-sql runs/ "select …"` answers a query over recordings as a table, CSV, JSON or Parquet. `phalanx-sql --help` explains the
 //! rest.
+#![cfg_attr(docsrs, feature(doc_cfg))]
 
 #[cfg(feature = "cluster")]
 pub mod cluster;
@@ -91,3 +92,8 @@ pub use tables::Broken;
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/guide/src/tables.md")]
 mod guide {}
+
+/// The examples of the README run as tests.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
