@@ -223,8 +223,11 @@ impl SparseSet {
 
 impl Drop for SparseSet {
     fn drop(&mut self) {
-        let count = self.release_all();
-        // SAFETY: the set has given up these values just now.
-        unsafe { self.drop_released(count) };
+        // Without destructors there is no order to keep, and the index is freed as a whole.
+        if self.dense.rows().needs_drop() {
+            let count = self.release_all();
+            // SAFETY: the set has given up these values just now.
+            unsafe { self.drop_released(count) };
+        }
     }
 }
