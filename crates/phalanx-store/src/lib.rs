@@ -130,7 +130,7 @@ pub use entity::{Entity, Handle, Key};
 pub use error::AllocError;
 #[cfg(feature = "derive")]
 pub use phalanx_derive::{Flat, Soa};
-pub use pool::{Entities, EntityPool, FreeListError, Payloads, RestoreError, SlotState};
+pub use pool::{Entities, EntityPool, FreeListError, Occupants, OccupantsMut, Payloads, RestoreError, SlotState};
 pub use soa::{Flat, Soa};
 pub use store::{
     DenseStore, DisjointError, Entry, LinearStore, OccupiedEntry, PackedStore, Primary, PrimaryStore, Rejection, Runs,

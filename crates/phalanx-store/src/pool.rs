@@ -27,7 +27,7 @@ mod rows;
 
 pub use entities::Entities;
 pub use free_list::FreeListError;
-pub use payload::Payloads;
+pub use payload::{Occupants, OccupantsMut, Payloads};
 pub use restore::RestoreError;
 
 use crate::error::infallible;

@@ -58,25 +58,60 @@ impl<K: Key> Sparse<K> {
         Ok(is_vacant)
     }
 
+    /// Reserves the window for `live` keys whose indices are below `end`, in an empty index, if a window of that size is
+    /// allowed. Otherwise it grows when they are linked.
+    fn try_reserve_window(&mut self, end: u32, live: u32) -> Result<(), AllocError> {
+        if let (Some(last), Some(others)) = (end.checked_sub(1), live.checked_sub(1))
+            && u64::from(end) <= Self::window_limit(others)
+        {
+            self.try_prepare_slow(last, others, 0)?;
+        }
+        Ok(())
+    }
+
     /// Links the keys among these dense keys of a container to their positions, in an empty index. Returns the number of
     /// holes.
     pub(super) fn try_relink(&mut self, dense_keys: &[DenseKey<K>]) -> Result<u32, AllocError> {
-        let (mut window, mut holes) = (self.window(), 0);
-        for (dense_key, position) in dense_keys.iter().zip(0..) {
-            if <Self as DenseIndex>::is_hole(*dense_key) {
-                holes += 1;
-                continue;
+        let keys = |at: &DenseKey<K>| (at.0.position(), <Self as DenseIndex>::is_hole(*at));
+        let (mut end, mut holes) = (0, 0);
+        for (position, is_hole) in dense_keys.iter().map(keys) {
+            end = end.max(if is_hole { 0 } else { position });
+            holes += u32::from(is_hole);
+        }
+        let live = dense_keys.len() as u32 - holes;
+        self.try_reserve_window(end, live)?;
+        let mut window = self.window();
+        if holes == 0 && end <= window.len {
+            for (DenseKey(key), position) in dense_keys.iter().zip(0..) {
+                // SAFETY: `end` is above all indices, and the window has at least as many entries.
+                unsafe { *window.entries.add(key.index() as usize) = Entry { position, word: key.generation() } };
             }
-            // SAFETY: the window is that of the index. The keys of a container differ.
-            unsafe { self.try_link::<true>(&mut window, dense_key.0, position, position - holes)? };
+            return Ok(0);
+        }
+        let mut linked = 0;
+        for (dense_key, position) in dense_keys.iter().zip(0..) {
+            if !<Self as DenseIndex>::is_hole(*dense_key) {
+                // SAFETY: the window is that of the index. The keys of a container differ.
+                unsafe { self.try_link::<true>(&mut window, dense_key.0, position, linked)? };
+                linked += 1;
+            }
         }
         Ok(holes)
     }
 }
 
+/// How keys were written to an empty container.
+struct Written {
+    len: u32,
+    holes: u32,
+    /// The first hole.
+    low: u32,
+    /// One more than the highest index.
+    end: u32,
+}
+
 impl<K: Key, R: Rows> Dense<Sparse<K>, R> {
-    /// Inserts these keys into an empty container, in their order. `None` leaves a hole. `slots` is a number that all
-    /// indices of the keys are expected to be below.
+    /// Inserts these keys into an empty container, in their order. `None` leaves a hole.
     ///
     /// The rows of the keys are in use from then on. Holes at the end are left out, as the last position is never one.
     ///
@@ -93,63 +128,81 @@ impl<K: Key, R: Rows> Dense<Sparse<K>, R> {
     ///
     /// The rows at the positions of all keys are initialised.
     #[track_caller]
-    pub unsafe fn try_admit_all<E: From<AllocError>>(
+    pub unsafe fn try_admit_all<N, E: From<AllocError> + From<N>>(
         &mut self,
-        slots: u32,
-        keys: impl ExactSizeIterator<Item = Result<Option<K>, E>>,
+        keys: impl ExactSizeIterator<Item = Result<Option<K>, N>>,
         twice: impl FnOnce(K) -> E,
     ) -> Result<(), E> {
         assert_eq!(self.len, 0, "keys for a container that has some");
-        let admitted = self.try_write_all(slots, keys, twice);
-        if admitted.is_err() {
+        let count = u32::try_from(keys.len()).map_err(|_| AllocError::CapacityOverflow)?;
+        self.try_reserve(count)?;
+        let written = self.write_keys(count, keys)?;
+        let linked = self.try_link_keys(&written);
+        if !matches!(linked, Ok(None)) {
             self.index = Sparse::new();
         }
-        let (len, holes, low) = admitted?;
+        if let Some(key) = linked? {
+            return Err(twice(key));
+        }
+        let Written { len, holes, low, .. } = written;
         // SAFETY: the positions are within the capacity, and the container is borrowed exclusively.
         unsafe { self.keys.set_dirty_rows(0..len) };
         (self.len, self.holes, self.low, self.gap) = (len, holes, low, 0..0);
         Ok(())
     }
 
-    /// Writes and links keys that are not in use yet. Returns the number of positions, the number of holes among them, and the
-    /// first hole.
-    fn try_write_all<E: From<AllocError>>(
-        &mut self,
-        slots: u32,
-        keys: impl ExactSizeIterator<Item = Result<Option<K>, E>>,
-        twice: impl FnOnce(K) -> E,
-    ) -> Result<(u32, u32, u32), E> {
-        let count = u32::try_from(keys.len()).map_err(|_| AllocError::CapacityOverflow)?;
-        self.try_reserve(count)?;
-        if let (Some(last), Some(live)) = (slots.checked_sub(1), count.checked_sub(1)) {
-            // If the window takes in the last index for all keys, it takes in all of them. It grows only for those that come.
-            if u64::from(last) < Sparse::<K>::window_limit(live) {
-                self.index.try_prepare_slow(last, live, 0)?;
-            }
-        }
+    /// Writes at most `count` keys, for which there is capacity and which are not in use yet.
+    fn write_keys<N>(&mut self, count: u32, keys: impl Iterator<Item = Result<Option<K>, N>>) -> Result<Written, N> {
+        debug_assert!(count <= self.keys.capacity());
         let lane = self.keys.ptr();
-        let mut window = self.index.window();
-        let index = &mut self.index;
-        let (mut len, mut holes, mut low) = (0, 0, 0);
+        let mut written = Written { len: 0, holes: 0, low: 0, end: 0 };
         for (at, key) in (0..count).zip(keys) {
             let Some(key) = key? else { continue };
-            if len < at {
-                low = if holes == 0 { len } else { low };
-                holes += at - len;
-                for hole in len..at {
+            if written.len < at {
+                written.low = if written.holes == 0 { written.len } else { written.low };
+                written.holes += at - written.len;
+                for hole in written.len..at {
                     // SAFETY: there is capacity for `count` dense keys, and the hole is below `at`.
                     unsafe { lane.add(hole as usize).write(<Sparse<K> as DenseIndex>::hole(DenseKey(key))) };
                 }
             }
             // SAFETY: there is capacity for `count` dense keys, and `at` is below `count`.
             unsafe { lane.add(at as usize).write(DenseKey(key)) };
-            len = at + 1;
-            // SAFETY: the window is that of the index.
-            if !unsafe { index.try_link::<false>(&mut window, key, at, at - holes)? } {
-                return Err(twice(key));
+            written.len = at + 1;
+            written.end = written.end.max(key.position());
+        }
+        Ok(written)
+    }
+
+    /// Links keys that were written. Returns the first one whose index came before.
+    fn try_link_keys(&mut self, written: &Written) -> Result<Option<K>, AllocError> {
+        // SAFETY: as many dense keys were written.
+        let dense_keys = unsafe { self.keys.slice(written.len) };
+        self.index.try_reserve_window(written.end, written.len - written.holes)?;
+        let mut window = self.index.window();
+        if written.holes == 0 && written.end <= window.len {
+            for (DenseKey(key), position) in dense_keys.iter().zip(0..) {
+                // SAFETY: `end` is above all indices, and the window has at least as many entries. The index is borrowed
+                // exclusively.
+                let entry = unsafe { &mut *window.entries.add(key.index() as usize) };
+                if !entry.is_vacant() {
+                    return Ok(Some(*key));
+                }
+                *entry = Entry { position, word: key.generation() };
+            }
+            return Ok(None);
+        }
+        let mut linked = 0;
+        for (dense_key, position) in dense_keys.iter().zip(0..) {
+            if !<Sparse<K> as DenseIndex>::is_hole(*dense_key) {
+                // SAFETY: the window is that of the index.
+                if !unsafe { self.index.try_link::<false>(&mut window, dense_key.0, position, linked)? } {
+                    return Ok(Some(dense_key.0));
+                }
+                linked += 1;
             }
         }
-        Ok((len, holes, low))
+        Ok(None)
     }
 }
 
@@ -175,14 +228,13 @@ mod tests {
     /// A container of these indices; a hole is `u32::MAX`, and 13 is dead.
     fn filled(indices: &[u32]) -> (Dense<Sparse<Entity>, LaneOf<u32>>, Result<(), No>) {
         let mut dense = Dense::new(Sparse::new(), LaneOf::new());
-        let slots = indices.iter().filter(|index| **index != u32::MAX).max().map_or(0, |last| last + 1);
         let keys = indices.iter().map(|index| match *index {
             u32::MAX => Ok(None),
             13 => Err(No::Dead(13)),
             index => Ok(Some(Entity::new(index, index % 3))),
         });
         // SAFETY: numbers without a meaning have no need to be written, and are not read.
-        let done = unsafe { dense.try_admit_all(slots, keys, |key| No::Twice(key.index())) };
+        let done = unsafe { dense.try_admit_all(keys, |key| No::Twice(key.index())) };
         dense.validate().unwrap();
         (dense, done)
     }

@@ -435,7 +435,7 @@ impl<K: Key> Sparse<K> {
     pub(crate) fn try_compacted(&self, live: u32) -> Result<Self, AllocError> {
         // SAFETY: `window_len` entries are initialised.
         let window = unsafe { self.window.slice(self.window_len) };
-        let len = window.iter().rposition(|entry| !entry.is_vacant()).map_or(0, |last| last as u32 + 1);
+        let len = without_vacant_end(window).len() as u32;
         if self.pages > 0 || u64::from(len) > Self::window_limit(live.saturating_sub(1)) {
             return self.try_rebuilt();
         }
@@ -475,8 +475,8 @@ impl<K: Key> Sparse<K> {
                 }
             }
         }
-        let last = (0..new.window_len).rev().find(|i| !new.entry(*i).is_vacant());
-        new.window_len = last.map_or(0, |i| i + 1);
+        // SAFETY: `window_len` entries are initialised.
+        new.window_len = unsafe { without_vacant_end(new.window.slice(new.window_len)).len() as u32 };
         // SAFETY: entries at and above `window_len` are not in use.
         unsafe { new.window.try_resize(new.window_len)? };
         Ok(new)
@@ -487,6 +487,19 @@ impl<K: Key> Default for Sparse<K> {
     fn default() -> Self {
         Sparse::new()
     }
+}
+
+/// Returns the entries of a window up to the last one that is occupied.
+fn without_vacant_end(mut window: &[Entry]) -> &[Entry] {
+    // Without branches, so that several entries are compared at a time. No other word has all bits.
+    const { assert!(RETIRED == u32::MAX) };
+    while let Some((rest, block)) = window.split_last_chunk::<64>()
+        && block.iter().fold(RETIRED, |all, entry| all & entry.word) == RETIRED
+    {
+        window = rest;
+    }
+    let last = window.iter().rposition(|entry| !entry.is_vacant());
+    &window[..last.map_or(0, |last| last + 1)]
 }
 
 /// Allocates a box whose content `init` writes in place, so that no large value crosses the stack.

@@ -63,13 +63,15 @@ impl<P: Copy> EntityPool<P> {
     ) -> Result<EntityPool<P>, AllocError> {
         let mut pool = EntityPool::with_payload(payload);
         pool.try_grow(words.len() as u32)?;
+        let (mut slots, mut totals) = (0, [0; 2]);
+        let first = pool.words.ptr();
         for word in words {
             // SAFETY: there is capacity for as many slots as the iterator promises: it is that of a pool.
-            unsafe { pool.words.at(pool.slots).write(Slot { word, payload }) };
-            pool.slots += 1;
-            pool.live += u32::from(is_entity(word));
-            pool.rows += u32::from(!is_dead(word) && word & ROW != 0);
+            unsafe { first.add(slots).write(Slot { word, payload }) };
+            let [live, rows] = counts(word);
+            (slots, totals) = (slots + 1, [totals[0] + live, totals[1] + rows]);
         }
+        (pool.slots, [pool.live, pool.rows]) = (slots as u32, totals);
         for slot in free {
             // SAFETY: a pool has no more free slots than slots, and the free list has capacity for all.
             unsafe { pool.free.at(pool.free_len).write(slot) };
@@ -83,7 +85,7 @@ impl<P: Copy> EntityPool<P> {
 
 /// Counts of live entities and of rows.
 fn counts(word: u32) -> [u32; 2] {
-    [u32::from(is_entity(word)), u32::from(!is_dead(word) && word & ROW != 0)]
+    [u32::from(is_entity(word)), u32::from(!is_dead(word) & (word & ROW != 0))]
 }
 
 /// # Rewriting

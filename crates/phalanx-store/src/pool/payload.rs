@@ -7,6 +7,7 @@
 
 use super::{EntityPool, Slot};
 use crate::Entity;
+use crate::generation::is_dead;
 use core::fmt;
 
 impl<P: Copy> EntityPool<P> {
@@ -100,5 +101,74 @@ impl<P: Copy> Payloads<'_, P> {
     #[inline(always)]
     pub fn slot_address(&self, index: u32) -> *const () {
         self.slots.as_ptr().wrapping_add(index as usize).cast()
+    }
+}
+
+/// The slots of an [`EntityPool`], for many look-ups of live entities and rows: [`EntityPool::occupants`]. A loop that writes
+/// elsewhere keeps their address in a register.
+pub struct Occupants<'a, P: Copy> {
+    slots: &'a [Slot<P>],
+}
+
+impl<P: Copy> Clone for Occupants<'_, P> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+impl<P: Copy> Copy for Occupants<'_, P> {}
+
+impl<P: Copy> fmt::Debug for Occupants<'_, P> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Occupants({} slots)", self.slots.len())
+    }
+}
+
+impl<P: Copy> Occupants<'_, P> {
+    /// Returns the live entity or row with this index.
+    #[inline(always)]
+    pub fn get(self, index: u32) -> Option<Entity> {
+        let word = self.slots.get(index as usize)?.word;
+        (!is_dead(word)).then(|| Entity::new(index, word))
+    }
+}
+
+/// The slots of an [`EntityPool`], for writing many payloads: [`EntityPool::occupants_mut`].
+pub struct OccupantsMut<'a, P: Copy> {
+    slots: &'a mut [Slot<P>],
+}
+
+impl<P: Copy> fmt::Debug for OccupantsMut<'_, P> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "OccupantsMut({} slots)", self.slots.len())
+    }
+}
+
+impl<P: Copy> OccupantsMut<'_, P> {
+    /// Returns the live entity or row with this index, and its payload.
+    #[inline(always)]
+    pub fn get(&mut self, index: u32) -> Option<(Entity, &mut P)> {
+        let Slot { word, payload } = self.slots.get_mut(index as usize)?;
+        (!is_dead(*word)).then(|| (Entity::new(index, *word), payload))
+    }
+}
+
+impl<P: Copy> EntityPool<P> {
+    /// Returns the live entities and rows by their indices.
+    ///
+    /// # Safety
+    ///
+    /// The caller hands the name of a row to no code outside, as for [`alloc_row`](EntityPool::alloc_row).
+    pub unsafe fn occupants(&self) -> Occupants<'_, P> {
+        Occupants { slots: self.words() }
+    }
+
+    /// Returns the live entities and rows by their indices, with their payloads.
+    ///
+    /// # Safety
+    ///
+    /// The caller hands the name of a row to no code outside, as for [`alloc_row`](EntityPool::alloc_row).
+    pub unsafe fn occupants_mut(&mut self) -> OccupantsMut<'_, P> {
+        // SAFETY: the slots below `slots` are initialised, and the pool is borrowed exclusively.
+        OccupantsMut { slots: unsafe { self.words.slice_mut(self.slots) } }
     }
 }

@@ -233,30 +233,40 @@ pub(super) fn sparse_builder<'a>(
 ///
 /// Each key has a value at its position. The caller gives the values up, unless this fails.
 pub(super) unsafe fn fill_pool(storage: &mut Storage, number: u32, keys: &[u32]) -> Result<(), Problem> {
-    let entities = &storage.entities;
-    // All slots are found alive first: a result for each would be large. `HOLE` plus one is zero.
-    let mut slots = 0;
-    for &slot in keys {
-        slots = slots.max(slot.wrapping_add(1));
-        if slot != HOLE && occupant(entities, slot).is_none() {
-            return slot_is(slot, "has a value and is not alive");
-        }
-    }
-    let has_extra_rows = entities.row_count() > 0;
-    let keys = keys.iter().map(|slot| Ok::<_, NotFilled>(occupant(entities, *slot)));
+    let has_extra_rows = storage.entities.row_count() > 0;
+    // SAFETY: the names of extra rows stay in sparse storages.
+    let occupants = unsafe { storage.entities.occupants() };
+    // `HOLE` plus one is zero. Slots that do not exist are refused below.
+    let end = keys.iter().fold(0, |end: u32, slot| end.max(slot.wrapping_add(1)));
+    let slots = end.min(storage.entities.slot_count() as u32);
+    let keys = keys.iter().map(|slot| match occupants.get(*slot) {
+        None if *slot != HOLE => Err(Dead(*slot)),
+        occupant => Ok(occupant),
+    });
     // SAFETY: each key has a value at its position, by the caller's contract. The slots are alive, and there are no groups
     // yet.
     let filled = unsafe { storage.sparse.try_fill_sparse_set(number, slots, has_extra_rows, keys, NotFilled::Twice) };
     filled.map_err(|error| match error {
         NotFilled::Alloc(error) => error.into(),
+        NotFilled::Dead(Dead(slot)) => Problem::Slot { slot, what: "has a value and is not alive" },
         NotFilled::Twice(slot) => Problem::Slot { slot: slot.index(), what: "is in a pool twice" },
     })
 }
 
+/// A slot that is not alive. It is small, as a loop over all keys may return it.
+struct Dead(u32);
+
 /// Why a sparse set was not filled.
 enum NotFilled {
     Alloc(AllocError),
+    Dead(Dead),
     Twice(Entity),
+}
+
+impl From<Dead> for NotFilled {
+    fn from(dead: Dead) -> NotFilled {
+        NotFilled::Dead(dead)
+    }
 }
 
 impl From<AllocError> for NotFilled {

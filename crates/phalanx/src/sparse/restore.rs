@@ -35,12 +35,12 @@ impl SparseStorages {
     ///
     /// The values of all slots are written, and the slots are alive.
     #[cfg(feature = "snapshot")]
-    pub(crate) unsafe fn try_fill_sparse_set<E: From<AllocError>>(
+    pub(crate) unsafe fn try_fill_sparse_set<N, E: From<AllocError> + From<N>>(
         &mut self,
         storage_id: u32,
         slots: u32,
         has_extra_rows: bool,
-        keys: impl ExactSizeIterator<Item = Result<Option<Entity>, E>>,
+        keys: impl ExactSizeIterator<Item = Result<Option<Entity>, N>>,
         twice: impl FnOnce(Entity) -> E,
     ) -> Result<(), E> {
         if let Some(last) = slots.checked_sub(1) {
@@ -49,7 +49,7 @@ impl SparseStorages {
         debug_assert!(self.get(storage_id).is_ungrouped());
         let set = self.sparse_set_mut(storage_id);
         // SAFETY: the values of all keys are written, by the caller's contract.
-        unsafe { set.dense.try_admit_all(slots, keys, twice)? };
+        unsafe { set.dense.try_admit_all(keys, twice)? };
         set.extra_rows = match has_extra_rows {
             true => set.keys().map(|key| u32::from(key.is_row())).sum(),
             false => 0,

@@ -292,9 +292,14 @@ impl Storage {
 
     /// Sets the locations of the rows of a table from `first` on.
     pub(crate) fn set_locations(&mut self, table: u32, first: u32) {
+        // SAFETY: the names of extra rows stay in tables.
+        let mut occupants = unsafe { self.entities.occupants_mut() };
         for (row, slot) in (first..).zip(&self.tables[table as usize].slots()[first as usize..]) {
-            let known = self.entities.set(*slot, Location { table, row });
+            let known = occupants.get(slot.index()).filter(|(occupant, _)| occupant == slot);
             debug_assert!(known.is_some(), "the slots of a table are alive");
+            if let Some((_, location)) = known {
+                *location = Location { table, row };
+            }
         }
     }
 }
