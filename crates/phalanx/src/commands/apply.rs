@@ -27,7 +27,7 @@ use super::step::Step;
 use crate::error::StructuralError;
 use crate::mutation::stash::DropStash;
 use crate::mutation::{Made, MadeRequired};
-use crate::signal::{apply_deferred, apply_scope, dispatch_catch};
+use crate::signal::{apply_scope, dispatch_catch};
 use crate::world::World;
 use phalanx_store::{AllocError, Entity};
 
@@ -137,7 +137,7 @@ impl CommandBuffer {
         match outcome {
             Ok(()) => world.dispatch(),
             // The spawns of entities that the failed segment flushed are dispatched by the next operation.
-            Err(_) => apply_deferred(world),
+            Err(_) => world.apply_deferred(),
         }
         outcome
     }

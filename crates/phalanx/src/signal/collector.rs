@@ -2,6 +2,7 @@
 
 use super::ChangeReader;
 use super::deferred::stop_if_unused;
+use super::dispatch::set_dispatcher;
 use super::observers::subscribe;
 use crate::alloc::unwrap_alloc;
 use crate::component::{Component, ComponentId};
@@ -143,6 +144,7 @@ impl CollectorBuilder<'_> {
 
     /// Adds a collector or a reader with these conditions to the world.
     pub(super) fn connect(self, add: impl FnOnce(&mut Collectors, Vec<Condition>)) {
+        set_dispatcher(self.world);
         let World { storage, observers, .. } = self.world;
         let recording = storage.journal.recording.get_or_insert_default();
         for condition in &self.conditions {

@@ -1,9 +1,10 @@
 //! [`Dispatch`]: calls the listeners of recorded events.
 #![allow(unsafe_code)]
 
+use super::Observers;
+use super::deferred::apply_deferred;
 use super::listener::{EventArgs, disconnect_spent};
 use super::listeners::{ListenerRef, Listeners};
-use super::{Observers, apply_deferred};
 use crate::commands::CommandBuffer;
 use crate::journal::{Event, Journal, JournalEntry, PastRow, ValueCollectorState, ValuePtr};
 use crate::world::World;
@@ -16,13 +17,16 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 /// A macro, so that other fields of the world can stay borrowed meanwhile.
 macro_rules! dispatch_catch {
     ($world:expr) => {
-        match crate::signal::Dispatch::begin(&mut $world.storage.journal, &mut $world.observers) {
-            Err(outcome) => outcome,
-            Ok(mut dispatch) => {
-                let outcome = dispatch.run(&*$world);
-                dispatch.end(&mut $world.storage.journal, &mut $world.observers);
-                outcome
-            }
+        match $world.dispatcher.filter(|_| $world.storage.journal.is_active()) {
+            None => crate::signal::DispatchOutcome::Inactive,
+            Some(dispatcher) => match (dispatcher.begin)(&mut $world.storage.journal, &mut $world.observers) {
+                None => crate::signal::DispatchOutcome::Called,
+                Some(mut dispatch) => {
+                    let outcome = (dispatcher.run)(&mut dispatch, &*$world);
+                    (dispatcher.end)(dispatch, &mut $world.storage.journal, &mut $world.observers);
+                    outcome
+                }
+            },
         }
     };
 }
@@ -44,8 +48,10 @@ impl DispatchOutcome {
     /// recorded.
     #[inline(always)]
     pub(crate) fn finish(self, world: &mut World) {
-        if !matches!(self, DispatchOutcome::Inactive) {
-            self.finish_called(world);
+        if !matches!(self, DispatchOutcome::Inactive)
+            && let Some(dispatcher) = world.dispatcher
+        {
+            (dispatcher.finish)(self, world);
         }
     }
 
@@ -84,6 +90,36 @@ fn is_settled(world: &World) -> bool {
     observers && world.storage.journal.recording.as_deref().is_some_and(|recording| recording.collectors.is_empty())
 }
 
+/// The functions that call listeners and apply what they record.
+///
+/// A world has them from its first listener, observer or collector on, and calls them through pointers. So a program without
+/// any of these contains no function of this module, nor the application of commands.
+pub(crate) struct Dispatcher {
+    pub(crate) begin: fn(&mut Journal, &mut Option<Box<Observers>>) -> Option<Dispatch>,
+    pub(crate) run: fn(&mut Dispatch, &World) -> DispatchOutcome,
+    pub(crate) end: fn(Dispatch, &mut Journal, &mut Option<Box<Observers>>),
+    recorded: fn(&mut World),
+    direct: fn(&mut World, &JournalEntry) -> DispatchOutcome,
+    finish: fn(DispatchOutcome, &mut World),
+    deferred: fn(&mut World),
+}
+
+/// The one [`Dispatcher`].
+static DISPATCHER: Dispatcher = Dispatcher {
+    begin: Dispatch::take,
+    run: Dispatch::run,
+    end: Dispatch::end,
+    recorded: dispatch_recorded,
+    direct: call_direct,
+    finish: DispatchOutcome::finish_called,
+    deferred: apply_deferred,
+};
+
+/// Lets a world dispatch events from now on.
+pub(super) fn set_dispatcher(world: &mut World) {
+    world.dispatcher = Some(&DISPATCHER);
+}
+
 /// A dispatch under way: the listeners and the events, taken out of the world.
 pub(crate) struct Dispatch {
     observers: Option<Box<Observers>>,
@@ -93,19 +129,7 @@ pub(crate) struct Dispatch {
 }
 
 impl Dispatch {
-    /// Takes the listeners and the events out. Returns the outcome instead if there is nothing to dispatch.
-    #[inline(always)]
-    pub(crate) fn begin(
-        journal: &mut Journal,
-        observers: &mut Option<Box<Observers>>,
-    ) -> Result<Dispatch, DispatchOutcome> {
-        if journal.is_active() {
-            Dispatch::take(journal, observers).ok_or(DispatchOutcome::Called)
-        } else {
-            Err(DispatchOutcome::Inactive)
-        }
-    }
-
+    /// Takes the listeners and the events out, if there is something to dispatch.
     #[cold]
     #[inline(never)]
     fn take(journal: &mut Journal, observers: &mut Option<Box<Observers>>) -> Option<Dispatch> {
@@ -132,7 +156,7 @@ impl Dispatch {
     }
 
     /// Calls the listeners. If one panics, those after it are not called, and all recorded commands are dropped.
-    pub(crate) fn run(&mut self, world: &World) -> DispatchOutcome {
+    fn run(&mut self, world: &World) -> DispatchOutcome {
         if !self.values.is_empty()
             && let Err(panic) = self.keep_values()
         {
@@ -162,7 +186,7 @@ impl Dispatch {
     }
 
     /// Gives the listeners back to the world, and defers what they have recorded.
-    pub(crate) fn end(self, journal: &mut Journal, observers: &mut Option<Box<Observers>>) {
+    fn end(self, journal: &mut Journal, observers: &mut Option<Box<Observers>>) {
         let Dispatch { observers: mut given_back, mut entries, values } = self;
         journal.is_dispatching = false;
         entries.clear();
@@ -209,6 +233,13 @@ impl Observers {
 /// Dispatches an event that no collector and no observer of queries needs, and that is dispatched at once: see
 /// [`Journal::is_direct`]. It need not be recorded.
 pub(crate) fn dispatch_direct(world: &mut World, entry: &JournalEntry) -> DispatchOutcome {
+    match world.dispatcher {
+        Some(dispatcher) => (dispatcher.direct)(world, entry),
+        None => DispatchOutcome::Called,
+    }
+}
+
+fn call_direct(world: &mut World, entry: &JournalEntry) -> DispatchOutcome {
     let Some(mut observers) = world.observers.take() else { return DispatchOutcome::Called };
     world.storage.journal.is_dispatching = true;
     let outcome = observers.call(world, core::slice::from_ref(entry));
@@ -329,8 +360,17 @@ impl World {
     /// Dispatches the recorded events of an operation that has displaced nothing, and finishes it.
     #[inline(always)]
     pub(crate) fn dispatch(&mut self) {
-        if self.storage.journal.is_active() {
-            dispatch_recorded(self);
+        if self.storage.journal.is_active()
+            && let Some(dispatcher) = self.dispatcher
+        {
+            (dispatcher.recorded)(self);
+        }
+    }
+
+    /// Applies what listeners have recorded, unless an operation is under way.
+    pub(crate) fn apply_deferred(&mut self) {
+        if let Some(dispatcher) = self.dispatcher {
+            (dispatcher.deferred)(self);
         }
     }
 }

@@ -1,10 +1,11 @@
 //! [`Listener`]: a function that is called with events. The methods of [`World`] that connect and disconnect listeners.
 #![allow(unsafe_code)]
 
-use super::deferred::stop_if_unused;
+use super::deferred::{apply_deferred, stop_if_unused};
+use super::dispatch::set_dispatcher;
 use super::existing::call_existing;
 use super::observers::{KEPT_ERRORS, Observers};
-use super::{Added, Despawned, Removed, Set, Spawned, apply_deferred};
+use super::{Added, Despawned, Removed, Set, Spawned};
 use crate::alloc::{try_reserve, unwrap_alloc};
 use crate::commands::{CommandBuffer, CommandError};
 use crate::component::{Component, ComponentId};
@@ -114,6 +115,7 @@ pub(super) fn connect(
         add(world, listener);
     }
     if !commands.is_blank() {
+        set_dispatcher(world);
         world.observers.get_or_insert_default().deferred.append(&mut commands);
         apply_deferred(world);
     }
@@ -122,6 +124,7 @@ pub(super) fn connect(
 
 /// Adds a listener, and records its events from now on.
 fn add(world: &mut World, listener: Listener) {
+    set_dispatcher(world);
     let recording = world.storage.journal.recording.get_or_insert_default();
     let observers = world.observers.get_or_insert_default();
     for (_, component) in &listener.events {

@@ -1,10 +1,12 @@
 //! [`ObserverBuilder`] and [`Observer`]: functions that are called with rows that enter or leave a query.
 #![allow(unsafe_code)]
 
+use super::deferred::apply_deferred;
+use super::dispatch::set_dispatcher;
 use super::existing::call_or_clear;
 use super::listener::{ListenerId, ListenerOptions};
 use super::observers::KEPT_ERRORS;
-use super::{Entered, Left, apply_deferred};
+use super::{Entered, Left};
 use crate::alloc::{try_reserve, unwrap_alloc};
 use crate::commands::CommandBuffer;
 use crate::component::ComponentId;
@@ -266,6 +268,7 @@ impl<D: ReadOnlyQueryData + 'static, F: QueryFilter> ObserverBuilder<'_, D, F> {
             connect(world, id, ids, watch, options, Box::new(call), false);
         }
         if !commands.is_blank() {
+            set_dispatcher(world);
             world.observers.get_or_insert_default().deferred.append(&mut commands);
         }
         apply_deferred(world);
@@ -328,6 +331,7 @@ fn connect(
     call: Call,
     leaves: bool,
 ) {
+    set_dispatcher(world);
     let recording = world.storage.journal.recording.get_or_insert_default();
     let observers = world.observers.get_or_insert_default();
     for component in &ids {

@@ -21,7 +21,7 @@ use core::ptr::NonNull;
 use phalanx_store::raw::{Lane, drop_all};
 use phalanx_store::{AllocError, Entity};
 
-/// Columns of components: a `Vec` of one, or a tuple of columns of up to 15.
+/// Columns of components: a `Vec` of one, or a tuple of up to 12 columns.
 ///
 /// # Safety
 ///

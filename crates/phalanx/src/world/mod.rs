@@ -123,6 +123,8 @@ pub struct World {
     id: u64,
     pub(crate) storage: Storage,
     pub(crate) observers: Option<Box<crate::signal::Observers>>,
+    /// Set by the first listener or collector.
+    pub(crate) dispatcher: Option<&'static crate::signal::Dispatcher>,
     pub(crate) bundles: BundleInfos,
     pub(crate) queries: Option<Box<QueryCache>>,
     pub(crate) resources: crate::resources::Resources,
@@ -148,6 +150,7 @@ impl World {
             id: next_id(),
             storage: Storage::new(components),
             observers: None,
+            dispatcher: None,
             bundles: BundleInfos::try_new()?,
             queries: None,
             resources: Default::default(),
@@ -269,6 +272,7 @@ impl World {
     }
 }
 
+#[cfg(feature = "timeline")]
 impl World {
     /// Swaps the state with that of another world with the same components, and returns the old state, which the caller drops last.
     ///

@@ -9,7 +9,7 @@ use crate::bundle::Bundle;
 use crate::error::StructuralError;
 use crate::mutation::stash::{DropStash, Stash};
 use crate::mutation::{Made, MadeRequired, Reserved};
-use crate::signal::{apply_deferred, dispatch_catch};
+use crate::signal::dispatch_catch;
 use crate::sparse::SparseInserts;
 use phalanx_store::{AllocError, Entity};
 
@@ -91,7 +91,7 @@ pub(super) fn finish_each(world: &mut World, mut ending: DropStash<'_>) {
     dispatch_catch!(world).resume();
     ending.run();
     drop(ending);
-    apply_deferred(world);
+    world.apply_deferred();
 }
 
 /// Reserves everything that moving slots along the edges of bundles needs. With `true` the bundle is inserted into the slot,
