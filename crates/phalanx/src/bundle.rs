@@ -138,7 +138,7 @@ impl<B: Bundle> Drop for BundleGuard<B> {
     }
 }
 
-/// Components that are inserted together: one component, an optional one, a tuple of up to 15 bundles, or a struct with
+/// Components that are inserted together: one component, an optional one, a tuple of up to 12 bundles, or a struct with
 /// `derive(Bundle)`.
 ///
 /// ```
@@ -204,7 +204,7 @@ impl<B: Bundle> Drop for BundleGuard<B> {
     message = "`{Self}` is not a bundle",
     label = "neither a component nor a bundle of components",
     note = "add `#[derive(Component)]` or `#[derive(Bundle)]` to `{Self}`, or to a struct of your own that holds it",
-    note = "a tuple of up to 15 bundles is a bundle; longer ones are nested: `((A, B), (C, D))`"
+    note = "a tuple of up to 12 bundles is a bundle; longer ones are nested: `((A, B), (C, D))`"
 )]
 pub unsafe trait Bundle: Sized + Send + Sync + 'static {
     /// The number of components.

@@ -220,4 +220,4 @@ macro_rules! all_tuples_of_terms {
     };
     ([$($done:tt)*]) => { tuple_query!($($done)*); };
 }
-all_tuples_of_terms!([] A 0 B 1 C 2 D 3 E 4 F 5 G 6 H 7 I 8 J 9 K 10 L 11 M 12 N 13 O 14);
+all_tuples_of_terms!([] A 0 B 1 C 2 D 3 E 4 F 5 G 6 H 7 I 8 J 9 K 10 L 11);
