@@ -138,10 +138,7 @@ impl<S: 'static, T: Copy + 'static> QueryMatches<S, T> {
             }
         }
         // A table that got its first row since comes after all that had rows.
-        let stamp = |number: &u32| world.storage.tables[*number as usize].stamp;
-        if !self.tables.is_sorted_by_key(stamp) {
-            self.tables.sort_unstable_by_key(stamp);
-        }
+        sort_tables(world, &mut self.tables);
         self.runs.clear();
         if Q::IS_DENSE {
             for &number in &self.tables {
@@ -199,5 +196,13 @@ impl<S: 'static, T: Copy + 'static> QueryMatches<S, T> {
             self.state.iter_mut().for_each(|state| Q::set_ticks(state, ticks));
         }
         self.state()
+    }
+}
+
+/// Sorts the numbers of tables by the order of their first rows. Not generic, so that a program contains one sort for all queries.
+fn sort_tables(world: &World, tables: &mut [u32]) {
+    let stamp = |number: &u32| world.storage.tables[*number as usize].stamp;
+    if !tables.is_sorted_by_key(stamp) {
+        tables.sort_unstable_by_key(stamp);
     }
 }
