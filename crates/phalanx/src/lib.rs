@@ -119,6 +119,7 @@ mod alloc;
 mod bundle;
 mod bundle_info;
 pub mod change_detection;
+#[cfg(any(feature = "snapshot", feature = "timeline"))]
 mod checksum;
 pub mod commands;
 mod component;

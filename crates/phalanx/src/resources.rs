@@ -11,7 +11,9 @@ mod res;
 mod resource_cell;
 mod resource_id;
 
-pub(crate) use kept_resources::{KeptResources, PlainResource, ReadError, ResourceBytes, fingerprint};
+pub(crate) use kept_resources::PlainResource;
+#[cfg(feature = "timeline")]
+pub(crate) use kept_resources::{KeptResources, ReadError, ResourceBytes, fingerprint};
 pub use res::{Res, ResMut};
 pub(crate) use resource_cell::ResourceCell;
 pub use resource_id::ResourceId;

@@ -9,7 +9,9 @@ use super::Event;
 use super::events::{Events, SavedReader};
 use crate::alloc::{try_box, try_reserve, try_vec};
 use crate::plain::{Plain, bytes_of, from_bytes};
-use crate::resources::{PlainResource, ResourceCell, Stored, fingerprint};
+#[cfg(feature = "timeline")]
+use crate::resources::fingerprint;
+use crate::resources::{PlainResource, ResourceCell, Stored};
 use core::fmt;
 use phalanx_store::AllocError;
 
@@ -53,6 +55,7 @@ impl<E: Event> PlainEvents<E> {
     /// Returns the functions for the channel, which is a resource.
     pub(super) fn of_resource(self) -> PlainResource {
         PlainResource {
+            #[cfg(feature = "timeline")]
             fingerprint: fingerprint::<Events<E>>(),
             write: |value, bytes| match (value.downcast_ref::<ResourceCell<Events<E>>>(), E::PLAIN) {
                 (Some(cell), Some(plain)) => plain.write_all(cell.get(), bytes),

@@ -3,6 +3,7 @@
 use super::{Replacement, ResourceCell, ResourceType, Resources, Slot, Stored};
 use crate::alloc::{try_box, try_reserve, try_vec};
 use crate::change_detection::{AtomicTicks, ComponentTicks, Tick};
+#[cfg(feature = "timeline")]
 use crate::checksum::Sum;
 use crate::error::NoSuchResource;
 use crate::plain::{Plain, bytes_of, from_bytes};
@@ -15,12 +16,14 @@ use phalanx_store::AllocError;
 pub(crate) type CloneResource = fn(&(dyn Any + Send + Sync)) -> Result<Stored, AllocError>;
 
 /// The fingerprint of a resource, and its bytes if it is there.
+#[cfg(feature = "timeline")]
 pub(crate) type ResourceBytes<B> = (u64, Option<B>);
 
 /// Writes and reads a resource of one type as bytes, for deltas.
 #[derive(Clone, Copy)]
 pub(crate) struct PlainResource {
     /// Identifies the type in deltas.
+    #[cfg(feature = "timeline")]
     pub(crate) fingerprint: u64,
     pub(crate) write: fn(&(dyn Any + Send + Sync), &mut Vec<u8>) -> Result<(), AllocError>,
     /// Returns `None` if the bytes are not a value of the type.
@@ -31,6 +34,7 @@ impl PlainResource {
     /// Returns the functions of a plain resource.
     pub(crate) fn new<R: Plain>() -> PlainResource {
         PlainResource {
+            #[cfg(feature = "timeline")]
             fingerprint: fingerprint::<R>(),
             write: |value, bytes| {
                 let Some(cell) = value.downcast_ref::<ResourceCell<R>>() else { unreachable!("a slot holds its type") };
@@ -47,6 +51,7 @@ impl PlainResource {
 }
 
 /// Returns a number that identifies a type in deltas.
+#[cfg(feature = "timeline")]
 pub(crate) fn fingerprint<R>() -> u64 {
     let mut sum = Sum::default();
     sum.add(core::any::type_name::<R>().as_bytes());
@@ -87,6 +92,7 @@ fn try_clone_value(clone: CloneResource, value: &Option<Stored>) -> Result<Optio
 }
 
 /// Adds to a value that replaces the present one what must not be lost.
+#[cfg(feature = "timeline")]
 fn try_carry(
     replacement: Option<Replacement>,
     mut value: Option<Stored>,
@@ -98,6 +104,7 @@ fn try_carry(
     Ok(value)
 }
 
+#[cfg(feature = "timeline")]
 impl KeptResources {
     /// Clones the resources once more, to replace the present ones.
     pub(crate) fn try_clone_for(&self, present: &Resources) -> Result<KeptResources, AllocError> {
@@ -198,6 +205,7 @@ impl KeptResources {
     }
 }
 
+#[cfg(feature = "timeline")]
 /// Why the resources of a delta cannot be read.
 #[derive(Debug)]
 pub(crate) enum ReadError {
@@ -240,6 +248,21 @@ impl Resources {
         }
     }
 
+    /// Creates resources from those that were kept. They are kept there, too.
+    pub(crate) fn try_from_kept(kept: KeptResources) -> Result<Resources, AllocError> {
+        let mut resources = Resources::default();
+        resources.try_reserve(kept.list.len())?;
+        for KeptResource { resource, clone, replacement, plain, value, ticks } in kept.list {
+            resources.by_type.insert(resource.type_id, resources.list.len());
+            let (ticks, keep) = (AtomicTicks::from(ticks), Some(clone));
+            resources.list.push(Slot { resource, value, ticks, in_scope: false, keep, replacement, plain });
+        }
+        Ok(resources)
+    }
+}
+
+#[cfg(feature = "timeline")]
+impl Resources {
     /// Reads resources of a delta, by fingerprint. They count as changed now. Those that are not among them stay as they are.
     ///
     /// Returns the reason if a resource is not known, or bytes are not a value.
@@ -290,18 +313,6 @@ impl Resources {
                 (replacement.reset)(&mut **value);
             }
         }
-    }
-
-    /// Creates resources from those that were kept. They are kept there, too.
-    pub(crate) fn try_from_kept(kept: KeptResources) -> Result<Resources, AllocError> {
-        let mut resources = Resources::default();
-        resources.try_reserve(kept.list.len())?;
-        for KeptResource { resource, clone, replacement, plain, value, ticks } in kept.list {
-            resources.by_type.insert(resource.type_id, resources.list.len());
-            let (ticks, keep) = (AtomicTicks::from(ticks), Some(clone));
-            resources.list.push(Slot { resource, value, ticks, in_scope: false, keep, replacement, plain });
-        }
-        Ok(resources)
     }
 
     /// Returns the names of the resources that are there and are not covered, in alphabetical order.

@@ -24,36 +24,43 @@ mod clone;
 mod displaced_value;
 mod group_data;
 mod group_error;
+#[cfg(any(feature = "snapshot", feature = "timeline"))]
 mod group_image;
 mod groups;
 mod linear_storage;
 mod link_records;
 mod list_order;
 mod masks;
+#[cfg(any(feature = "snapshot", feature = "timeline"))]
 mod restore;
 mod sparse_inserts;
 mod sparse_set;
 mod sparse_storage;
 mod sparse_storages;
+#[cfg(any(feature = "snapshot", feature = "timeline"))]
 mod store_image;
 mod typed_storage;
 mod values;
 
 pub(crate) use arrivals::Arrivals;
+#[cfg(any(feature = "snapshot", feature = "timeline"))]
 pub(crate) use build_group::max_group_steps;
 pub(crate) use displaced_value::DisplacedValue;
 pub(crate) use group_data::{GroupData, GroupDesc, GroupId};
 pub use group_error::{GroupError, PoolError};
+#[cfg(any(feature = "snapshot", feature = "timeline"))]
 pub(crate) use group_image::{GroupImage, RegroupError, SavedGroup};
 pub(crate) use linear_storage::LinearStorage;
 pub(crate) use link_records::{LinkRecords, LinkRecordsMut};
 pub(crate) use list_order::ListOrder;
+#[cfg(any(feature = "snapshot", feature = "timeline"))]
 pub(crate) use restore::SparseSetState;
 pub(crate) use sparse_inserts::SparseInserts;
 pub use sparse_set::Removal;
 pub(crate) use sparse_set::SparseSet;
 pub(crate) use sparse_storage::{SparseStorage, Store};
 pub(crate) use sparse_storages::SparseStorages;
+#[cfg(any(feature = "snapshot", feature = "timeline"))]
 pub(crate) use store_image::KeyImage;
 pub(crate) use typed_storage::{FastInsert, has_fast_path};
 pub(crate) use values::Values;
