@@ -276,6 +276,18 @@ impl<X: DenseIndex, R: Rows> Dense<X, R> {
         self.keys.lane()
     }
 
+    /// Makes the positions in use and the holes those of another container.
+    ///
+    /// # Safety
+    ///
+    /// The index and the dense keys are copies of those of the other container. There is capacity for as many rows, and they
+    /// are initialised at all positions that are not holes.
+    pub(crate) unsafe fn set_positions<S: Rows>(&mut self, from: &Dense<X, S>) {
+        // All fields are named, so that none is forgotten.
+        let Dense { index: _, keys: _, rows: _, len, holes, gap, low, retired } = from;
+        (self.len, self.holes, self.gap, self.low, self.retired) = (*len, *holes, gap.clone(), *low, *retired);
+    }
+
     /// Appends a position for `dense_key` and returns it. The caller writes the row there.
     ///
     /// # Safety

@@ -432,10 +432,12 @@ impl<X: DenseIndex, T> DenseStore<X, T> {
         }
         filling.dismiss();
         set_index(&mut to.index, to.keys.capacity());
-        // SAFETY: that many dense keys are initialised in the source, and there is capacity for them in the copy.
-        unsafe { ptr::copy_nonoverlapping(from.keys.ptr(), to.keys.ptr(), dense_keys as usize) };
-        (to.len, to.holes, to.gap, to.low) = (from.len, from.holes, from.gap.clone(), from.low);
-        to.retired = from.retired;
+        // SAFETY: that many dense keys are initialised in the source, and there is capacity for them in the copy. The values
+        // of all runs were cloned, and the index was set just now.
+        unsafe {
+            ptr::copy_nonoverlapping(from.keys.ptr(), to.keys.ptr(), dense_keys as usize);
+            to.set_positions(from);
+        }
     }
 }
 

@@ -154,9 +154,12 @@ impl<T, K: ?Sized> PackedStore<T, K> {
         to.index.try_hold(&from.index)?;
         to.keys.try_grow(total)?;
         to.index.copy_from(&from.index, to.keys.capacity());
-        // SAFETY: `total` dense keys are initialised in the source, and there is capacity for them in the copy.
-        unsafe { core::ptr::copy_nonoverlapping(from.keys.ptr(), to.keys.ptr(), total as usize) };
-        (to.len, to.holes, to.gap, to.low) = (from.len, from.holes, from.gap.clone(), from.low);
+        // SAFETY: `total` dense keys are initialised in the source, and there is capacity for them in the copy. The index was
+        // copied just now, and the rows have no bytes.
+        unsafe {
+            core::ptr::copy_nonoverlapping(from.keys.ptr(), to.keys.ptr(), total as usize);
+            to.set_positions(from);
+        }
         copy.compact();
         Ok(copy)
     }

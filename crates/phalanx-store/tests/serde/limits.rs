@@ -62,3 +62,23 @@ fn a_slot_that_has_used_all_generations_stays_retired() {
     let mut pool: EntityPool = postcard::from_bytes(&bytes_of(&pool)).unwrap();
     assert_eq!((packed.insert(1).index(), slot.insert(1).index(), pool.alloc().index()), (1, 1, 1));
 }
+
+#[test]
+fn a_slot_that_is_retired_in_a_hole_is_saved_as_retired() {
+    let mut store: PackedStore<u32> = PackedStore::new();
+    for _ in 0..255 {
+        let worn = store.insert(0);
+        store.remove(worn);
+    }
+    let [worn, _kept, free] = [1, 2, 3].map(|value| store.insert(value));
+    assert_eq!((worn.index(), worn.generation()), (0, 255));
+    store.remove(free);
+    assert!(store.remove_in_place(worn));
+    assert_eq!(store.holes(), 1);
+    let bytes = bytes_of(&store);
+    let mut loaded: PackedStore<u32> = postcard::from_bytes(&bytes).unwrap();
+    loaded.validate().unwrap();
+    assert_eq!([4, 5].map(|value| loaded.insert(value).index()), [2, 3]);
+    store.compact();
+    assert_eq!(bytes_of(&store), bytes);
+}
