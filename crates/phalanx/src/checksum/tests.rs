@@ -210,6 +210,21 @@ fn pieces_make_no_difference() {
 }
 
 #[test]
+fn pieces_of_several_blocks_make_no_difference() {
+    let bytes = noise(10_000);
+    let ends = [0, 1, 64, 960, 1000, 1023, 1024, 1025, 1088, 2047, 2048, 2049, 3072, 4000];
+    for (one, more) in ends.iter().flat_map(|one| ends.map(|more| (*one, more))) {
+        for len in [0, 1, 1023, 1024, 1025].map(|rest| one + more + rest) {
+            let mut sum = Sum::new(3);
+            sum.update(&bytes[..one]);
+            sum.update(&bytes[one..one + more]);
+            sum.update(&bytes[one + more..len]);
+            assert_eq!(sum.finish(), checksum(3, &bytes[..len]), "{one}, {more} of {len} bytes");
+        }
+    }
+}
+
+#[test]
 fn two_strings_in_a_row_are_told_from_others() {
     let sum = |strings: &[&[u8]]| {
         let mut sum = Sum::default();
