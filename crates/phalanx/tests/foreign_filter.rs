@@ -3,6 +3,7 @@
 use core::cell::Cell;
 use phalanx::query::{Candidate, Filtered, QueryFilter, QueryState};
 use phalanx::relation::{ChildOf, Related, Up};
+use phalanx::system::{IntoSystem, System};
 use phalanx::{Changed, Component, Components, Query, QueryData, Signature, With, Without, World};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -14,6 +15,8 @@ struct Here(u32);
 #[derive(Component)]
 #[component(track = "column")]
 struct Void;
+#[derive(Component)]
+struct Plain;
 
 type Watching = <Changed<There> as QueryFilter>::State;
 std::thread_local! {
@@ -51,16 +54,38 @@ fn the_state_of_another_world_finds_nothing() {
 }
 
 #[test]
-fn a_filter_of_a_user_runs_beside_no_query_that_writes_tracked_rows() {
+fn a_filter_of_a_user_runs_beside_no_query_that_writes_a_tracked_component() {
     let mut world = World::new();
-    world.spawn((There(1), Here(1), Void));
+    world.spawn((There(1), Here(1), Void, Plain));
     // It may read the ticks of any row, as this one does, whatever the other filters say.
     let run = |world: &mut World| {
         world.queries_mut::<(Query<&Here, (Keeper, With<Void>)>, Query<&mut There, Without<Void>>)>();
     };
     assert!(catch_unwind(AssertUnwindSafe(|| run(&mut world))).is_err());
-    let (here, mut writes) = world.queries_mut::<(Query<&Here, Keeper>, &mut Void)>();
+    // The same with the tick of a column: what it reads would depend on which query comes first.
+    let run = |world: &mut World| {
+        world.queries_mut::<(Query<&Here, Keeper>, &mut Void)>();
+    };
+    assert!(catch_unwind(AssertUnwindSafe(|| run(&mut world))).is_err());
+    let (here, mut writes) = world.queries_mut::<(Query<&Here, Keeper>, &mut Plain)>();
     assert!(here.len() <= 1 && writes.single_mut().is_ok());
+}
+
+#[test]
+fn a_system_with_a_filter_of_a_user_runs_beside_none_that_writes_a_tracked_component() {
+    let mut world = World::new();
+    let mut reads = (|_: Query<&Here, Keeper>| {}).into_system();
+    let mut writes_rows = (|_: Query<&mut There>| {}).into_system();
+    let mut writes_column = (|_: Query<&mut Void>| {}).into_system();
+    let mut writes_untracked = (|_: Query<&mut Plain>| {}).into_system();
+    reads.initialize(&mut world, None).unwrap();
+    writes_rows.initialize(&mut world, None).unwrap();
+    writes_column.initialize(&mut world, None).unwrap();
+    writes_untracked.initialize(&mut world, None).unwrap();
+    assert!(reads.access().conflict_with(writes_rows.access()).is_some());
+    assert!(reads.access().conflict_with(writes_column.access()).is_some());
+    assert!(writes_column.access().conflict_with(reads.access()).is_some());
+    assert!(reads.access().conflict_with(writes_untracked.access()).is_none());
 }
 
 #[test]

@@ -5,7 +5,7 @@
 //! - Each value has ticks in the same row of the next two lanes. They are written with the value.
 //! - Code with exclusive access to a value has exclusive access to writing its ticks.
 //! - No thread reads a tick while another sets it. What filters read is part of the [access](crate::query::Access) of a query.
-//!   A filter of a user conflicts with all that writes row-tracked components, as it may read ticks of any.
+//!   A filter of a user conflicts with all that writes tracked components, as it may read ticks of any.
 #![allow(unsafe_code)]
 
 use super::column_tracked::as_untracked;

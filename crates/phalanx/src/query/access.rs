@@ -382,6 +382,8 @@ impl Access {
     /// These conflict, whatever their filters:
     ///
     /// - two queries that write a component with `track = "column"`, because rows share its change tick;
+    /// - a query that writes a tracked component and one that filters by its changes, or that has a
+    ///   [filter of your own](QueryFilter), which may do so too;
     /// - a query that writes a component and one that reads it of related entities, by
     ///   [`Related`](crate::relation::Related) or [`Up`](crate::relation::Up);
     /// - a query that writes and one with the term [`EntityRef`](crate::EntityRef) or [`WithTable`](super::WithTable).
@@ -409,11 +411,12 @@ impl Access {
     /// Returns a component that keeps two queries from running at once.
     pub(crate) fn conflict_with(&self, other: &Access) -> Option<&'static str> {
         // Filters read change ticks of rows that they reject, and some terms read other rows than the visited one. So it does
-        // not help that the visited rows differ.
+        // not help that the visited rows differ. A filter of a user may read ticks of any component. Those of columns are
+        // atomic, but what it reads would depend on which query is faster.
         let anywhere = |reads: &Access, writes: &Access| {
             let clashes = |touch: &&Touch| {
                 let is_read = || reads.read_anywhere.contains(&touch.key) || reads.reads_unnamed(touch.key);
-                touch.writes && (is_read() || !reads.rows.is_known && touch.track == Track::Row)
+                touch.writes && (is_read() || !reads.rows.is_known && touch.track != Track::None)
             };
             writes.touched.iter().find(clashes).map(|touch| touch.name)
         };

@@ -89,7 +89,7 @@ macro_rules! query_set {
                 //   refused beside one that writes what the term reads.
                 // - In the second case filters still read the change ticks of any row. So a query that filters by a
                 //   component's ticks is refused beside one that writes that component, and a filter of a user, which may
-                //   wrap such a filter, beside one that writes a component with ticks in its rows.
+                //   wrap such a filter, beside one that writes a tracked component.
                 // Ticks of whole columns and dirty bits for timelines, which queries of the same column share, are atomic.
                 ($(unsafe { Query::with_matches(world, kept_matches::<$name::Data, $name::Filter>(world)) },)*)
             }

@@ -231,7 +231,7 @@ impl Observers {
 }
 
 /// Dispatches an event that no collector and no observer of queries needs, and that is dispatched at once: see
-/// [`Journal::is_direct`]. It need not be recorded.
+/// [`Journal::watched_directly`]. It need not be recorded.
 pub(crate) fn dispatch_direct(world: &mut World, entry: &JournalEntry) -> DispatchOutcome {
     match world.dispatcher {
         Some(dispatcher) => (dispatcher.direct)(world, entry),
