@@ -283,3 +283,38 @@ pub unsafe trait TracksAdditions<C>: TracksChanges<C> {
     #[doc(hidden)]
     unsafe fn added(lanes: *const Lane, row: usize, ticks: RunTicks) -> Tick;
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn blocks_of_ticks_are_tested_like_single_ticks_also_where_the_clock_wraps() {
+        let edges = [0, 1, 2, 5, (1 << 31) - 1, 1 << 31, (1 << 31) + 1, u32::MAX - 1, u32::MAX];
+        for now in edges.map(Tick) {
+            for since in edges.map(|since| Some(Tick(since))).into_iter().chain([None]) {
+                let run = RunTicks { now, since, own: true };
+                let around = [now.0, since.map_or(0, |since| since.0)];
+                let near = around.iter().flat_map(|tick| (0..5).map(|n| tick.wrapping_add(n).wrapping_sub(2)));
+                let ticks: Vec<Tick> = near.chain(edges).cycle().take(64 + 19).map(Tick).collect();
+                for (len, first) in (1..=64).zip((0..19).cycle()) {
+                    let block = &ticks[first..first + len];
+                    let bits = run.which_are_new(block);
+                    for (at, tick) in block.iter().enumerate() {
+                        assert_eq!(bits >> at & 1 == 1, run.is_new(*tick), "{tick:?} in {run:?}");
+                    }
+                }
+            }
+        }
+        // Blocks and groups of which none, one or all are new.
+        let run = RunTicks { now: Tick(1), since: Some(Tick(u32::MAX - 1)), own: true };
+        for len in 1..=64 {
+            for new in 0..len {
+                let ticks: Vec<Tick> = (0..len).map(|at| Tick(if at == new { u32::MAX } else { 7 })).collect();
+                assert_eq!(run.which_are_new(&ticks) & u64::MAX >> (64 - len), 1 << new);
+            }
+            assert_eq!(run.which_are_new(&vec![Tick(7); len]) & u64::MAX >> (64 - len), 0);
+            assert_eq!(run.which_are_new(&vec![Tick(0); len]) & u64::MAX >> (64 - len), u64::MAX >> (64 - len));
+        }
+    }
+}
