@@ -396,6 +396,11 @@ fn cycle(drafts: &[Draft], edges: &[Explicit], pending: &[usize]) -> BuildError 
     BuildError::Cycle { systems: path[start..].iter().rev().map(|node| drafts[*node].name.clone()).collect() }
 }
 
+/// Returns `true` if a node may conflict with one that names nothing of what it names.
+fn reads_unnamed(access: &SystemAccess) -> bool {
+    access.world().is_some() || access.reads_unnamed()
+}
+
 /// The nodes so far that touch a component, a resource or a type of events.
 #[derive(Default)]
 struct Users {
@@ -407,17 +412,17 @@ struct Users {
 #[derive(Default)]
 struct Touched {
     users: HashMap<AccessKey, Users>,
-    /// The nodes that touch the world as a whole.
-    of_world: Vec<usize>,
+    /// The nodes that may read what they do not name.
+    unnamed: Vec<usize>,
 }
 
 impl Touched {
     /// Returns the nodes so far that may conflict with a later node, from the last to the first. `at` nodes are before it.
     fn candidates(&self, access: &SystemAccess, at: usize) -> Vec<usize> {
-        if access.world().is_some() {
+        if reads_unnamed(access) {
             return (0..at).rev().collect();
         }
-        let mut found = self.of_world.clone();
+        let mut found = self.unnamed.clone();
         for (key, writes, _) in access.keys() {
             let Some(users) = self.users.get(&key) else { continue };
             match (key, writes) {
@@ -431,8 +436,8 @@ impl Touched {
 
     /// Adds the next node.
     fn add(&mut self, access: &SystemAccess, at: usize) {
-        if access.world().is_some() {
-            self.of_world.push(at);
+        if reads_unnamed(access) {
+            self.unnamed.push(at);
         }
         for (key, writes, _) in access.keys() {
             let users = self.users.entry(key).or_default();

@@ -1,9 +1,11 @@
 //! Schedules under hostile executors, panics, errors, other worlds, and odd configurations.
 #![allow(clippy::type_complexity, clippy::manual_is_multiple_of)]
+use phalanx::change_detection::RunTicks;
 use phalanx::event::{EventReader, EventWriter, Events};
 use phalanx::executor::{Executor, Inline, Rayon, ThreadPool};
+use phalanx::query::{Candidate, QueryFilter, WithTable};
 use phalanx::system::{Commands, IntoSystem, Local, ParamSet, Res, ResMut};
-use phalanx::{Changed, Component, Entity, Event, Query, With, Without, World};
+use phalanx::{Changed, Component, Components, Entity, Event, Query, Signature, With, Without, World};
 use phalanx_schedule::{
     BuildError, Cause, FixedStep, IntoSystemConfig, Schedule, State, SystemSet, Threads, in_state, resource_changed,
 };
@@ -1247,4 +1249,72 @@ fn events_that_were_read_are_not_part_of_the_state() {
             here.run(&mut world);
         }
     }
+}
+
+/// Passes the same rows as `Changed<C>`, without saying so.
+struct Unsaid<C>(std::marker::PhantomData<fn() -> C>);
+
+impl<C: 'static> QueryFilter for Unsaid<C>
+where
+    Changed<C>: QueryFilter,
+{
+    type State = <Changed<C> as QueryFilter>::State;
+    const IS_ARCHETYPAL: bool = false;
+    const TRACKS_CHANGES: bool = true;
+    fn state(components: &Components) -> Self::State {
+        Changed::<C>::state(components)
+    }
+    fn set_ticks(state: &mut Self::State, ticks: RunTicks) {
+        Changed::<C>::set_ticks(state, ticks);
+    }
+    fn passes(state: &Self::State, signature: &Signature) -> bool {
+        Changed::<C>::passes(state, signature)
+    }
+    fn passes_row(state: &Self::State, row: &Candidate<'_>) -> bool {
+        Changed::<C>::passes_row(state, row)
+    }
+}
+
+#[derive(Component, Clone)]
+#[component(track = "column", clone)]
+struct Heat;
+
+#[test]
+fn a_system_with_a_filter_of_a_user_waits_for_those_that_write_tracked_components() {
+    let mut world = World::new();
+    let mut writes = (0..3).map(|n| world.spawn((A(n), Tracked(n), Heat))).collect::<Vec<_>>();
+    world.insert_resource(Log::default());
+    let mut frame = Schedule::builder("frame")
+        .add(|rows: Query<&A, Unsaid<Tracked>>, mut log: ResMut<Log>| log.0.push(rows.iter().count() as u32))
+        .add(move |mut rows: Query<&mut Tracked>| {
+            if let Some(entity) = writes.pop() {
+                rows.get_mut(entity).unwrap().0 += 1;
+            }
+        })
+        .build(&mut world)
+        .unwrap();
+    assert_eq!(frame.graph().edges.len(), 1);
+    (0..5).for_each(|_| frame.run(&mut world));
+    // Each sees what was written after its run before.
+    assert_eq!(world.resource::<Log>().unwrap().0, [3, 1, 1, 1, 0]);
+
+    let column = Schedule::builder("frame")
+        .add(|_: Query<&mut Heat>| {})
+        .add(|_: Query<&A, Unsaid<Heat>>| {})
+        .add(|_: Query<&mut B>| {})
+        .build(&mut world)
+        .unwrap();
+    assert_eq!(column.graph().edges.len(), 1);
+}
+
+#[test]
+fn a_system_that_reads_columns_without_naming_them_waits_for_those_that_write() {
+    let mut world = World::new();
+    let frame = Schedule::builder("frame")
+        .add(|_: Query<&mut B>| {})
+        .add(|_: Query<WithTable<&A>>| {})
+        .add(|_: Query<&mut Tracked>| {})
+        .build(&mut world)
+        .unwrap();
+    assert_eq!(frame.graph().edges.len(), 2);
 }

@@ -293,6 +293,11 @@ impl Access {
         self.reads_world
     }
 
+    /// Returns `true` if a filter of a user may read change ticks of any component.
+    pub(crate) fn has_foreign_filter(&self) -> bool {
+        !self.rows.is_known
+    }
+
     /// Returns `true` if a component is written.
     pub(super) fn writes_type(&self, key: TypeId) -> bool {
         self.touched.iter().any(|touch| touch.writes && touch.key == key)
@@ -416,7 +421,7 @@ impl Access {
         let anywhere = |reads: &Access, writes: &Access| {
             let clashes = |touch: &&Touch| {
                 let is_read = || reads.read_anywhere.contains(&touch.key) || reads.reads_unnamed(touch.key);
-                touch.writes && (is_read() || !reads.rows.is_known && touch.track != Track::None)
+                touch.writes && (is_read() || reads.has_foreign_filter() && touch.track != Track::None)
             };
             writes.touched.iter().find(clashes).map(|touch| touch.name)
         };

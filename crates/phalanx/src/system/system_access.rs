@@ -283,7 +283,20 @@ impl SystemAccess {
         !self.is_exclusive() && !self.commands && self.keys().all(|(_, writes, _)| !writes)
     }
 
-    /// Returns everything that is touched, with its name and whether it is written.
+    /// Returns `true` if the system may read components that it does not name: if it has a query that
+    /// [reads all](crate::query::Access::reads_all), or one with a [filter of your own](QueryFilter). Such a filter may read the
+    /// change ticks of any component.
+    ///
+    /// What the system reads is not among its [keys](SystemAccess::keys) then. Only
+    /// [`conflict_with`](SystemAccess::conflict_with) tells whether it conflicts with a system that writes.
+    pub fn reads_unnamed(&self) -> bool {
+        self.queries.iter().any(|(access, _)| access.reads_all() || access.has_foreign_filter())
+    }
+
+    /// Returns everything that is named, with its name and whether it is written.
+    ///
+    /// A system that touches the [world](SystemAccess::world) or [reads more](SystemAccess::reads_unnamed) than it names may
+    /// conflict with systems with other keys.
     pub fn keys(&self) -> impl Iterator<Item = (AccessKey, bool, &'static str)> + '_ {
         let components = self.queries.iter().flat_map(|(access, _)| access.keys());
         let components = components.map(|(key, writes, name)| (AccessKey::Component(key), writes, name));
