@@ -26,6 +26,9 @@ pub(crate) async fn answer(options: QueryOptions) -> Result<(), Failure> {
     if let Some(threads) = options.threads {
         session = session.threads(threads);
     }
+    if options.verify {
+        session = session.verify();
+    }
     #[cfg(feature = "cluster")]
     if let Some(address) = &options.cluster {
         session = crate::roles::on_cluster(session, address, options.partitions).await?;

@@ -16,7 +16,8 @@ SQL over recordings of Phalanx worlds
     phalanx-sql executor [options]         run an executor of a cluster
 
 FOLDER is a recording (it has a run.json), or a folder of recordings. There is a table for each component, with the
-columns run, frame, entity and the fields, and those of the parameters; the table runs has a row for each recording.
+columns run, frame, entity and the fields, and those of the parameters; the table runs has a row for each recording,
+entities has what happened to entities, and keyframes and files have the checksums of worlds and files.
 
     phalanx-sql runs/ \"select run, frame, avg(hp) from health group by run, frame order by run, frame\"
 
@@ -27,6 +28,7 @@ Options:
     --rows N           show at most N rows of a table (default 1000; 0 for all)
     --threads N        use N threads (default: all cores)
     --timeout SECONDS  give up after this time
+    --verify           compare the checksums of files before they are read
     --skip-broken      leave out files that cannot be read, instead of an error
     --quiet            no notes about recordings that are left out or not finished
     --cluster ADDRESS  send the query to a cluster: df://host:port, or local:N for N cores of this process
@@ -76,6 +78,7 @@ pub(crate) struct QueryOptions {
     pub(crate) threads: Option<usize>,
     pub(crate) timeout: Option<Duration>,
     pub(crate) broken: Broken,
+    pub(crate) verify: bool,
     pub(crate) quiet: bool,
     pub(crate) cluster: Option<String>,
     pub(crate) partitions: Option<usize>,
@@ -190,6 +193,7 @@ fn parse_query<I: Iterator<Item = OsString>>(mut arguments: Arguments<I>) -> Res
             "--threads" => options.threads = Some(arguments.parsed(&option)?),
             "--timeout" => options.timeout = Some(arguments.seconds(&option)?),
             "--skip-broken" => options.broken = Broken::Skip,
+            "--verify" => options.verify = true,
             "--quiet" => options.quiet = true,
             "--tables" => tables = true,
             #[cfg(feature = "cluster")]

@@ -35,15 +35,25 @@
 //! | session | tables | columns |
 //! |---|---|---|
 //! | [`Session::over`] a frozen world | one for each component | `entity`, and the fields |
+//! | | one for the [extra rows](phalanx_arrow::extra_rows()) of each component, such as `item_rows` | `entity`, `about`, `role`, and the fields |
 //! | | `entities` | `entity`, `name` |
 //! | | [views](Session::view) | `entity`, and what the text query names |
 //! | [`Session::recordings`] | one for each component | `frame`, `entity`, the fields, `run`, and the parameters |
-//! | | `entities` | `frame`, `entity`, and what happened to it |
+//! | | `entities` | `frame`, `entity`, `event`, `archetype`, `run`, and the parameters |
 //! | | `runs` | `run`, `seed`, `finished`, `frames`, and the parameters |
+//! | | `files` | `run`, `folder`, `file`, `first`, `rows`, `bytes`, `checksum` |
+//! | | `keyframes` | `run`, `frame`, `file`, `bytes`, `checksum` |
 //!
 //! The name of a table is that of the component in lower case with underscores, as in the folders of recordings. The crate
 //! [`phalanx_arrow`] says how fields become columns. Names with capital letters need quotes in SQL. A parameter with the name
 //! of a field is called `parameter_` and its name.
+//!
+//! Recordings of [changes](phalanx_arrow::RecorderBuilder::changes) have the same tables: a view repeats the rows that stay as they
+//! are. The rows of the files are in tables such as `health_changes`, with the column `op`, and with the first frame of the `part`,
+//! that of the next part (`part_end`), and the distance of frames (`every`). They are fewer, so that they are read faster.
+//!
+//! The checksums in `keyframes` are those of whole worlds. So the first of them that differs tells where two runs with the same seed
+//! parted. [`Session::verify`] compares those of files with the bytes.
 //!
 //! Handles are numbers: [`Entity::from_bits`](phalanx::Entity::from_bits) makes one of them. Floats are compared in the total order
 //! of IEEE 754: NaN is greater than all numbers, and -0 is less than 0.
@@ -69,8 +79,10 @@
 #[cfg(feature = "cluster")]
 pub mod cluster;
 mod error;
+mod filled_table;
 mod nearest;
 mod output;
+mod planned_table;
 mod recorded_table;
 mod recordings;
 mod row_stream;

@@ -1,13 +1,13 @@
 //! [`RecordedTable`]: one component of many recordings, as a table.
 
 use crate::SqlError;
+use crate::planned_table::Planned;
 use datafusion::arrow::array::{Array, BooleanArray, RecordBatch, RecordBatchOptions};
 use datafusion::arrow::compute::prep_null_mask_filter;
 use datafusion::arrow::datatypes::{DataType, Field, FieldRef, Schema, SchemaRef};
-use datafusion::catalog::{Session as PlanSession, TableProvider};
+use datafusion::catalog::Session as PlanSession;
 use datafusion::common::stats::Precision;
 use datafusion::common::{ColumnStatistics, DFSchema, ScalarValue, Statistics};
-use datafusion::datasource::TableType;
 use datafusion::datasource::listing::PartitionedFile;
 use datafusion::datasource::listing::helpers::expr_applicable_for_cols;
 use datafusion::datasource::physical_plan::parquet::CachedParquetFileReaderFactory;
@@ -24,23 +24,28 @@ use datafusion::parquet::arrow::parquet_to_arrow_schema;
 use datafusion::parquet::file::metadata::{PageIndexPolicy, ParquetMetaData, ParquetMetaDataReader};
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::empty::EmptyExec;
+use phalanx_arrow::Part;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::fs::File;
-use std::future::ready;
 use std::path::{Path, PathBuf};
-use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// A Parquet file of a recording, and what all its rows have in common: the run and its parameters.
 #[derive(Clone, Debug)]
 pub(crate) struct RecordedFile {
-    pub(crate) path: PathBuf,
-    /// The bytes and the rows that the file should have.
-    pub(crate) bytes: u64,
-    pub(crate) rows: u64,
+    /// The folder of the recording.
+    pub(crate) folder: PathBuf,
+    /// What `run.json` says about the file.
+    pub(crate) part: Part,
     pub(crate) constants: Vec<ScalarValue>,
+}
+
+impl RecordedFile {
+    fn path(&self) -> PathBuf {
+        self.folder.join(&self.part.file)
+    }
 }
 
 /// The rows of a component in some recordings. Columns of the files are followed by constants of the runs.
@@ -65,23 +70,25 @@ struct Footer {
 }
 
 impl RecordedTable {
-    /// Reads the footers of the files. A file that cannot be read is an error, or goes to `skip`.
+    /// Reads the footers of the files, and compares checksums if asked to. A file that cannot be read is an error, or goes to
+    /// `skip`.
     pub(crate) fn load(
         files: Vec<RecordedFile>,
         constants: Vec<FieldRef>,
+        has_sums: bool,
         mut skip: Option<&mut dyn FnMut(SqlError)>,
     ) -> Result<RecordedTable, SqlError> {
         let mut read = Vec::with_capacity(files.len());
-        for (file, footer) in footers(files) {
+        for (file, footer) in footers(files, has_sums) {
             match (footer, &mut skip) {
-                (Ok(footer), _) => read.push((file, footer)),
+                (Ok(footer), _) => read.push((file.path(), file.constants, footer)),
                 (Err(error), Some(skip)) => skip(error),
                 (Err(error), None) => return Err(error),
             }
         }
-        let schema = Arc::new(common_schema(read.iter().map(|(file, footer)| (file.path.as_path(), &footer.schema)))?);
+        let schema = Arc::new(common_schema(read.iter().map(|(path, _, footer)| (path.as_path(), &footer.schema)))?);
         let mut files = Vec::with_capacity(read.len());
-        for (RecordedFile { path, constants, .. }, footer) in read {
+        for (path, constants, footer) in read {
             let location =
                 object_store::path::Path::from_absolute_path(&path).map_err(|e| SqlError::broken(&path, e))?;
             let statistics =
@@ -98,7 +105,12 @@ impl RecordedTable {
         self.files.iter().find_map(|file| read_whole(&file.path).err())
     }
 
-    fn names_of_constants(&self) -> Vec<&str> {
+    /// Returns the names of the columns, those of the constants last.
+    pub(crate) fn column_names(&self) -> Vec<String> {
+        self.schema.table_schema().fields().iter().map(|field| field.name().clone()).collect()
+    }
+
+    pub(crate) fn names_of_constants(&self) -> Vec<&str> {
         self.schema.table_partition_cols().iter().map(|field| field.name().as_str()).collect()
     }
 
@@ -125,6 +137,20 @@ impl RecordedTable {
         let passed = datafusion::common::cast::as_boolean_array(&passed)?;
         let passed: BooleanArray = if passed.null_count() > 0 { prep_null_mask_filter(passed) } else { passed.clone() };
         Ok(self.files.iter().zip(passed.values()).filter(|(_, passed)| *passed).map(|(file, _)| file).collect())
+    }
+}
+
+impl Planned for RecordedTable {
+    fn schema(&self) -> SchemaRef {
+        Arc::clone(self.schema.table_schema())
+    }
+
+    fn support(&self, filter: &Expr) -> TableProviderFilterPushDown {
+        // Filters of constants choose files. The others skip row groups and pages, and are evaluated again.
+        match expr_applicable_for_cols(&self.names_of_constants(), filter) {
+            true => TableProviderFilterPushDown::Exact,
+            false => TableProviderFilterPushDown::Inexact,
+        }
     }
 
     fn plan(
@@ -155,43 +181,6 @@ impl RecordedTable {
             .with_limit(limit)
             .build();
         Ok(DataSourceExec::from_data_source(config))
-    }
-}
-
-impl TableProvider for RecordedTable {
-    fn schema(&self) -> SchemaRef {
-        Arc::clone(self.schema.table_schema())
-    }
-
-    fn table_type(&self) -> TableType {
-        TableType::Base
-    }
-
-    fn supports_filters_pushdown(&self, filters: &[&Expr]) -> PlanResult<Vec<TableProviderFilterPushDown>> {
-        let names = self.names_of_constants();
-        // Filters of constants choose files. The others skip row groups and pages, and are evaluated again.
-        let support = |filter: &&Expr| match expr_applicable_for_cols(&names, filter) {
-            true => TableProviderFilterPushDown::Exact,
-            false => TableProviderFilterPushDown::Inexact,
-        };
-        Ok(filters.iter().map(support).collect())
-    }
-
-    fn scan<'life0, 'life1, 'life2, 'life3, 'async_trait>(
-        &'life0 self,
-        session: &'life1 dyn PlanSession,
-        projection: Option<&'life2 Vec<usize>>,
-        filters: &'life3 [Expr],
-        limit: Option<usize>,
-    ) -> Pin<Box<dyn Future<Output = PlanResult<Arc<dyn ExecutionPlan>>> + Send + 'async_trait>>
-    where
-        'life0: 'async_trait,
-        'life1: 'async_trait,
-        'life2: 'async_trait,
-        'life3: 'async_trait,
-        Self: 'async_trait,
-    {
-        Box::pin(ready(self.plan(session, projection, filters, limit)))
     }
 }
 
@@ -232,7 +221,7 @@ fn groups(files: &[&TableFile], count: usize) -> Vec<FileGroup> {
 }
 
 /// Reads the footers of files, on several threads, and returns them in order.
-fn footers(files: Vec<RecordedFile>) -> Vec<(RecordedFile, Result<Footer, SqlError>)> {
+fn footers(files: Vec<RecordedFile>, has_sums: bool) -> Vec<(RecordedFile, Result<Footer, SqlError>)> {
     let threads = std::thread::available_parallelism().map_or(1, usize::from).min(files.len().div_ceil(8)).max(1);
     let next = AtomicUsize::new(0);
     let mut read: Vec<Option<Result<Footer, SqlError>>> = files.iter().map(|_| None).collect();
@@ -242,7 +231,7 @@ fn footers(files: Vec<RecordedFile>) -> Vec<(RecordedFile, Result<Footer, SqlErr
             loop {
                 let at = next.fetch_add(1, Ordering::Relaxed);
                 let Some(file) = files.get(at) else { return done };
-                done.push((at, footer(file)));
+                done.push((at, footer(file, has_sums)));
             }
         };
         let others: Vec<_> = (1..threads).map(|_| scope.spawn(work)).collect();
@@ -256,16 +245,20 @@ fn footers(files: Vec<RecordedFile>) -> Vec<(RecordedFile, Result<Footer, SqlErr
 }
 
 /// Reads a footer, and compares it with what the recording says about the file.
-fn footer(file: &RecordedFile) -> Result<Footer, SqlError> {
-    let path = file.path.as_path();
+fn footer(file: &RecordedFile, has_sums: bool) -> Result<Footer, SqlError> {
+    let (path, part) = (file.path(), &file.part);
+    let path = path.as_path();
     let kind = std::fs::metadata(path).map_err(|error| SqlError::io(path, error))?;
     // Something else, such as a pipe, could block for ever.
     if !kind.is_file() {
         return Err(SqlError::broken(path, "not a file"));
     }
     let size = kind.len();
-    if size != file.bytes {
-        return Err(SqlError::broken(path, format!("it has {size} bytes, and should have {}", file.bytes)));
+    if size != part.bytes {
+        return Err(SqlError::broken(path, format!("it has {size} bytes, and should have {}", part.bytes)));
+    }
+    if has_sums {
+        part.verify(&file.folder)?;
     }
     let source = File::open(path).map_err(|error| SqlError::io(path, error))?;
     let metadata =
@@ -274,8 +267,8 @@ fn footer(file: &RecordedFile) -> Result<Footer, SqlError> {
     let schema = parquet_to_arrow_schema(of_file.schema_descr(), of_file.key_value_metadata())
         .map_err(|error| SqlError::broken(path, error))?;
     let rows = metadata.row_groups().iter().map(|group| i128::from(group.num_rows())).sum::<i128>();
-    if rows != i128::from(file.rows) || metadata.row_groups().iter().any(|group| group.num_rows() < 0) {
-        return Err(SqlError::broken(path, format!("it has {rows} rows, and should have {}", file.rows)));
+    if rows != i128::from(part.rows) || metadata.row_groups().iter().any(|group| group.num_rows() < 0) {
+        return Err(SqlError::broken(path, format!("it has {rows} rows, and should have {}", part.rows)));
     }
     Ok(Footer { size, schema, metadata })
 }

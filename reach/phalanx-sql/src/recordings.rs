@@ -1,13 +1,15 @@
 //! The tables of recordings: folders with a `run.json` and Parquet files for each component.
 
+use crate::filled_table::PART_COLUMNS;
 use crate::recorded_table::RecordedFile;
-use crate::tables::{Notes, Tables};
+use crate::tables::{Notes, Recorded, Tables, add_unless_named};
 use crate::{Broken, SqlError};
-use datafusion::arrow::array::RecordBatch;
+use datafusion::arrow::array::{ArrayRef, RecordBatch, new_empty_array};
 use datafusion::arrow::datatypes::{DataType, Field, FieldRef, Schema};
 use datafusion::common::ScalarValue;
 use datafusion::datasource::MemTable;
-use phalanx_arrow::{RecordError, RunFile};
+use datafusion::error::{DataFusionError, Result as PlanResult};
+use phalanx_arrow::{DeltaPart, Part, RecordError, RunFile};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -22,7 +24,17 @@ struct Run {
     file: RunFile,
 }
 
-/// Adds a table for each component of the recordings, `entities` and `runs`.
+impl From<RecordError> for SqlError {
+    fn from(error: RecordError) -> SqlError {
+        match error {
+            RecordError::Damaged { path, problem } => SqlError::broken(&path, problem),
+            RecordError::File { path, error, .. } => SqlError::io(&path, std::io::Error::new(error.kind(), error)),
+            other => SqlError::Query(Box::new(DataFusionError::External(Box::new(other)))),
+        }
+    }
+}
+
+/// Adds a table for each component of the recordings, `entities`, `runs`, `files` and `keyframes`.
 pub(crate) fn add_tables(path: &Path, broken: Broken, tables: &Tables, notes: &Notes) -> Result<(), SqlError> {
     let path = std::path::absolute(path).map_err(|error| SqlError::io(path, error))?;
     let runs = find_runs(&path, broken, notes)?;
@@ -30,28 +42,122 @@ pub(crate) fn add_tables(path: &Path, broken: Broken, tables: &Tables, notes: &N
         notes.add(format!("{} is not finished", run.folder.display()));
     }
     let constants = Constants::of(&runs);
-    let mut files: BTreeMap<String, Vec<RecordedFile>> = BTreeMap::new();
+    let mut files: BTreeMap<String, Files> = BTreeMap::new();
+    let mut entities = Vec::new();
     for (at, run) in runs.iter().enumerate() {
         let mut listed = BTreeSet::new();
         for part in &run.file.parts {
             let wrong = |what| SqlError::broken(&run.folder.join("run.json"), format!("{what}: `{}`", part.file));
-            let table = table_of(&part.file).ok_or_else(|| wrong("not the path of a part"))?;
+            let (table, kind) = table_of(&part.file).ok_or_else(|| wrong("not the path of a part"))?;
             if !listed.insert(&part.file) {
                 return Err(wrong("a part is listed twice"));
             }
-            let path = run.folder.join(&part.file);
-            let recorded = RecordedFile { path, bytes: part.bytes, rows: part.rows, constants: constants.row(at) };
-            files.entry(table).or_default().push(recorded);
+            let mut constants = constants.row(at);
+            let list = match kind {
+                Kind::All => &mut files.entry(table).or_default().all,
+                Kind::Changes => {
+                    constants.extend(part_constants(&run.file, part));
+                    &mut files.entry(table).or_default().changes
+                }
+                Kind::Entities => &mut entities,
+            };
+            list.push(RecordedFile { folder: run.folder.clone(), part: part.clone(), constants });
         }
     }
-    for (table, files) in files {
-        tables.add_recorded(&table, files, constants.fields.clone())?;
+    for (table, Files { all, changes }) in files {
+        let all = (!all.is_empty()).then(|| Recorded::new(all, constants.fields.clone()));
+        if changes.is_empty() {
+            all.map_or(Ok(()), |all| tables.add_recorded(&table, all))?;
+            continue;
+        }
+        let changes = Recorded::new(changes, constants.with_part_columns());
+        tables.add_filled(&table, all, Arc::clone(&changes))?;
+        add_unless_named(tables.add_recorded(&format!("{table}_changes"), changes))?;
     }
-    match tables.add("runs", Arc::new(constants.table(&runs)?)) {
-        // A component may be called `Runs`.
-        Err(SqlError::TableExists(_)) => Ok(()),
-        added => added,
+    if !entities.is_empty() {
+        add_unless_named(tables.add_recorded("entities", Recorded::new(entities, constants.fields.clone())))?;
     }
+    add_unless_named(tables.add("runs", Arc::new(constants.table(&runs)?)))?;
+    add_unless_named(tables.add("files", Arc::new(files_table(&runs, &constants)?)))?;
+    add_unless_named(tables.add("keyframes", Arc::new(keyframes_table(&runs, &constants)?)))
+}
+
+/// The files of a table.
+#[derive(Default)]
+struct Files {
+    all: Vec<RecordedFile>,
+    changes: Vec<RecordedFile>,
+}
+
+/// Which rows a file has.
+enum Kind {
+    All,
+    /// Those that differ from the frame before.
+    Changes,
+    /// What has happened to entities.
+    Entities,
+}
+
+/// Returns the first frame of a part, the frame after it, and the distance of frames.
+fn part_constants(run: &RunFile, part: &Part) -> [ScalarValue; 3] {
+    let next = run.keyframes.iter().map(|keyframe| keyframe.frame).find(|frame| *frame > part.first);
+    let number = |number: u64| ScalarValue::Int64(Some(i64::try_from(number).unwrap_or(i64::MAX)));
+    [number(part.first), number(next.unwrap_or(run.frames)), number(run.every.max(1))]
+}
+
+/// Returns the table `keyframes`, with the checksums of the worlds.
+fn keyframes_table(runs: &[Run], constants: &Constants) -> Result<MemTable, SqlError> {
+    let rows = || runs.iter().enumerate().flat_map(|(at, run)| run.file.keyframes.iter().map(move |row| (at, row)));
+    let text = |text: String| ScalarValue::Utf8(Some(text));
+    memory_table(vec![
+        constants.runs_column(rows().map(|(at, _)| at)),
+        column("frame", DataType::UInt64, rows().map(|(_, row)| ScalarValue::UInt64(Some(row.frame)))),
+        column("file", DataType::Utf8, rows().map(|(_, row)| text(row.file.clone()))),
+        column("bytes", DataType::UInt64, rows().map(|(_, row)| ScalarValue::UInt64(Some(row.bytes)))),
+        column("checksum", DataType::Utf8, rows().map(|(_, row)| text(format!("{:016x}", row.checksum)))),
+    ])
+}
+
+/// Returns the table `files`: Parquet files and those of deltas, with the checksums of their bytes.
+fn files_table(runs: &[Run], constants: &Constants) -> Result<MemTable, SqlError> {
+    let mut rows: Vec<(usize, Part, bool)> = Vec::new();
+    for (at, run) in runs.iter().enumerate() {
+        rows.extend(run.file.parts.iter().map(|part| (at, part.clone(), true)));
+        rows.extend(run.file.deltas.iter().cloned().map(|deltas| {
+            let DeltaPart { keyframe: first, file, bytes, checksum, .. } = deltas;
+            (at, Part { file, first, rows: 0, bytes, checksum }, false)
+        }));
+    }
+    let text = |text: String| ScalarValue::Utf8(Some(text));
+    let folder = |file: &str| file.split_once('/').map_or("", |(folder, _)| folder).to_owned();
+    memory_table(vec![
+        constants.runs_column(rows.iter().map(|(at, ..)| *at)),
+        column("folder", DataType::Utf8, rows.iter().map(|(_, part, _)| text(folder(&part.file)))),
+        column("file", DataType::Utf8, rows.iter().map(|(_, part, _)| text(part.file.clone()))),
+        column("first", DataType::UInt64, rows.iter().map(|(_, part, _)| ScalarValue::UInt64(Some(part.first)))),
+        column(
+            "rows",
+            DataType::UInt64,
+            rows.iter().map(|(_, part, has)| ScalarValue::UInt64(has.then_some(part.rows))),
+        ),
+        column("bytes", DataType::UInt64, rows.iter().map(|(_, part, _)| ScalarValue::UInt64(Some(part.bytes)))),
+        column("checksum", DataType::Utf8, rows.iter().map(|(_, part, _)| text(format!("{:016x}", part.checksum)))),
+    ])
+}
+
+type NamedColumn = PlanResult<(FieldRef, ArrayRef)>;
+
+fn column(name: &str, kind: DataType, values: impl Iterator<Item = ScalarValue>) -> NamedColumn {
+    let mut values = values.peekable();
+    let array = if values.peek().is_none() { new_empty_array(&kind) } else { ScalarValue::iter_to_array(values)? };
+    Ok((Arc::new(Field::new(name, kind, true)), array))
+}
+
+fn memory_table(columns: Vec<NamedColumn>) -> Result<MemTable, SqlError> {
+    let (fields, columns): (Vec<_>, Vec<_>) = columns.into_iter().collect::<PlanResult<Vec<_>>>()?.into_iter().unzip();
+    let schema = Arc::new(Schema::new(fields));
+    let batch = RecordBatch::try_new(Arc::clone(&schema), columns).map_err(DataFusionError::from)?;
+    Ok(MemTable::try_new(schema, vec![vec![batch]])?)
 }
 
 /// Returns the recording, or those within the folder, in the order of their names: numbers by value.
@@ -98,27 +204,28 @@ fn folder_name(path: &Path) -> String {
 
 /// Reads `run.json`.
 fn read_run(folder: &Path) -> Result<Run, SqlError> {
-    let file = RunFile::read(folder).map_err(|error| match error {
-        RecordError::Damaged { path, problem } => SqlError::broken(&path, problem),
-        RecordError::File { path, error, .. } => SqlError::io(&path, std::io::Error::new(error.kind(), error)),
-        other => SqlError::broken(folder, other),
-    })?;
+    let file = RunFile::read(folder)?;
     let name = folder_name(folder);
     Ok(Run { folder: folder.to_owned(), name: name.strip_prefix("run=").unwrap_or(&name).to_owned(), file })
 }
 
 /// Returns the table of a Parquet file, by its path in the recording. Other paths could lead out of it.
-fn table_of(path: &str) -> Option<String> {
+fn table_of(path: &str) -> Option<(String, Kind)> {
     let mut components = Path::new(path).components();
     let (Some(Component::Normal(folder)), Some(Component::Normal(_)), None) =
         (components.next(), components.next(), components.next())
     else {
         return None;
     };
-    match folder.to_str()? {
-        "entity" => Some("entities".to_owned()),
-        folder => folder.strip_prefix("component=").filter(|table| !table.is_empty()).map(str::to_owned),
-    }
+    let folder = folder.to_str()?;
+    let (table, kind) = match folder.split_once('=') {
+        Some(("component", table)) => (table, Kind::All),
+        Some(("changes", table)) => (table, Kind::Changes),
+        Some(_) => return None,
+        None if folder == "entity" => ("entity", Kind::Entities),
+        None => return None,
+    };
+    (!table.is_empty()).then(|| (table.to_owned(), kind))
 }
 
 /// What all rows of a run have in common: its name and its parameters.
@@ -155,6 +262,24 @@ impl Constants {
         Constants { fields, rows }
     }
 
+    /// Returns the columns, and those that files of changes have besides.
+    fn with_part_columns(&self) -> Vec<FieldRef> {
+        let mut fields = self.fields.clone();
+        for name in PART_COLUMNS {
+            let mut name = name.to_owned();
+            while fields.iter().any(|field| *field.name() == name) {
+                name.push('_');
+            }
+            fields.push(Arc::new(Field::new(name, DataType::Int64, false)));
+        }
+        fields
+    }
+
+    /// Returns the column `run` of a table whose rows belong to these runs.
+    fn runs_column(&self, runs: impl Iterator<Item = usize>) -> NamedColumn {
+        column("run", self.fields[0].data_type().clone(), runs.map(|at| self.rows[at][0].clone()))
+    }
+
     fn row(&self, run: usize) -> Vec<ScalarValue> {
         self.rows[run].clone()
     }
@@ -182,10 +307,7 @@ impl Constants {
             fields.insert(at + 1, Arc::new(Field::new(name, kind, true)));
             columns.insert(at + 1, values);
         }
-        let schema = Arc::new(Schema::new(fields));
-        let batch =
-            RecordBatch::try_new(Arc::clone(&schema), columns).map_err(datafusion::error::DataFusionError::from)?;
-        Ok(MemTable::try_new(schema, vec![vec![batch]])?)
+        memory_table(fields.into_iter().zip(columns).map(Ok).collect())
     }
 }
 

@@ -110,6 +110,14 @@ impl Session {
         self
     }
 
+    /// Makes the session compare the checksum of each file with that in `run.json`, before a query first reads it. That takes time for
+    /// the whole file. Without it, a file whose bytes have changed may be read with other values.
+    #[must_use]
+    pub fn verify(self) -> Session {
+        self.tables.verify();
+        self
+    }
+
     /// Sends queries to a cluster. All machines of it must have the recordings at the same path.
     ///
     /// # Errors

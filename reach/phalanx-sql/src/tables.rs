@@ -1,6 +1,8 @@
 //! [`Tables`]: the tables of a session by name. Those of recordings are opened when a query names them.
 
 use crate::SqlError;
+use crate::filled_table::filled;
+use crate::planned_table::PlannedTable;
 use crate::recorded_table::{RecordedFile, RecordedTable};
 use datafusion::arrow::datatypes::FieldRef;
 use datafusion::catalog::{SchemaProvider, TableProvider};
@@ -9,6 +11,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::future::ready;
 use std::pin::Pin;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock};
 
 /// What a session does with files of recordings that cannot be read.
@@ -39,6 +42,8 @@ impl Notes {
 pub(crate) struct Tables {
     entries: RwLock<BTreeMap<String, Entry>>,
     broken: Broken,
+    /// Whether the checksums of files are compared when they are opened.
+    has_sums: AtomicBool,
     notes: Notes,
 }
 
@@ -46,18 +51,27 @@ pub(crate) struct Tables {
 enum Entry {
     Ready(Arc<dyn TableProvider>),
     Recorded(Arc<Recorded>),
+    /// All rows of a component: those of recordings that have all, and those that follow from changes.
+    Filled(Option<Arc<Recorded>>, Arc<Recorded>),
 }
 
-/// A table of recordings whose files are not opened yet.
-struct Recorded {
+/// A table of recordings whose files are opened when a query first names it.
+pub(crate) struct Recorded {
     files: Vec<RecordedFile>,
     constants: Vec<FieldRef>,
     loaded: OnceLock<Arc<RecordedTable>>,
 }
 
+impl Recorded {
+    /// Creates the table of some files, and the columns that are constant in each of them.
+    pub(crate) fn new(files: Vec<RecordedFile>, constants: Vec<FieldRef>) -> Arc<Recorded> {
+        Arc::new(Recorded { files, constants, loaded: OnceLock::new() })
+    }
+}
+
 impl Tables {
     pub(crate) fn new(broken: Broken, notes: Notes) -> Tables {
-        Tables { entries: RwLock::default(), broken, notes }
+        Tables { entries: RwLock::default(), broken, has_sums: AtomicBool::new(false), notes }
     }
 
     /// Adds a table. Returns an error if the name is taken.
@@ -66,13 +80,23 @@ impl Tables {
     }
 
     /// Adds a table of recordings.
-    pub(crate) fn add_recorded(
+    pub(crate) fn add_recorded(&self, name: &str, table: Arc<Recorded>) -> Result<(), SqlError> {
+        self.insert(name, Entry::Recorded(table))
+    }
+
+    /// Adds the table of a component of which recordings have changes, and some may have all rows.
+    pub(crate) fn add_filled(
         &self,
         name: &str,
-        files: Vec<RecordedFile>,
-        constants: Vec<FieldRef>,
+        all: Option<Arc<Recorded>>,
+        changes: Arc<Recorded>,
     ) -> Result<(), SqlError> {
-        self.insert(name, Entry::Recorded(Arc::new(Recorded { files, constants, loaded: OnceLock::new() })))
+        self.insert(name, Entry::Filled(all, changes))
+    }
+
+    /// Makes tables compare the checksums of the files that they open from now on.
+    pub(crate) fn verify(&self) {
+        self.has_sums.store(true, Ordering::Relaxed);
     }
 
     fn insert(&self, name: &str, entry: Entry) -> Result<(), SqlError> {
@@ -93,27 +117,42 @@ impl Tables {
         match self.entry(name) {
             None => Ok(None),
             Some(Entry::Ready(table)) => Ok(Some(table)),
-            Some(Entry::Recorded(recorded)) => match recorded.loaded.get() {
-                Some(table) => Ok(Some(Arc::clone(table) as _)),
-                None => self.load(&recorded).map(|table| Some(table as _)),
-            },
+            Some(Entry::Recorded(table)) => Ok(Some(Arc::new(PlannedTable(self.load(&table)?)))),
+            Some(Entry::Filled(all, changes)) => {
+                let all = all.map(|all| self.load(&all)).transpose()?;
+                Ok(Some(filled(all, self.load(&changes)?)?))
+            }
         }
     }
 
     fn load(&self, recorded: &Recorded) -> Result<Arc<RecordedTable>, SqlError> {
+        if let Some(table) = recorded.loaded.get() {
+            return Ok(Arc::clone(table));
+        }
         let (files, constants) = (recorded.files.clone(), recorded.constants.clone());
         let mut skip = |error: SqlError| self.notes.add(format!("skipped {error}"));
         let skip: Option<&mut dyn FnMut(SqlError)> = if self.broken == Broken::Skip { Some(&mut skip) } else { None };
-        let table = Arc::new(RecordedTable::load(files, constants, skip)?);
+        let has_sums = self.has_sums.load(Ordering::Relaxed);
+        let table = Arc::new(RecordedTable::load(files, constants, has_sums, skip)?);
         Ok(Arc::clone(recorded.loaded.get_or_init(|| table)))
     }
 
     /// Returns the first file of some tables whose rows cannot be read, and why.
     pub(crate) fn find_broken(&self, names: &[String]) -> Option<SqlError> {
-        names.iter().find_map(|name| match self.entry(name) {
-            Some(Entry::Recorded(recorded)) => recorded.loaded.get()?.find_broken(),
-            _ => None,
+        let broken = |table: &Recorded| table.loaded.get()?.find_broken();
+        names.iter().find_map(|name| match self.entry(name)? {
+            Entry::Ready(_) => None,
+            Entry::Recorded(table) => broken(&table),
+            Entry::Filled(all, changes) => all.and_then(|all| broken(&all)).or_else(|| broken(&changes)),
         })
+    }
+}
+
+/// Leaves a table out if a component has its name, which is more particular.
+pub(crate) fn add_unless_named(added: Result<(), SqlError>) -> Result<(), SqlError> {
+    match added {
+        Err(SqlError::TableExists(_)) => Ok(()),
+        added => added,
     }
 }
 

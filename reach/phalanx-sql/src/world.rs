@@ -1,45 +1,57 @@
 //! The tables of a frozen world.
 
 use crate::SqlError;
+use crate::planned_table::{Planned, PlannedTable};
 use crate::scan::{Pieces, Scan};
-use crate::tables::Tables;
+use crate::tables::{Tables, add_unless_named};
 use datafusion::arrow::array::{ArrayRef, RecordBatch, UInt64Array};
 use datafusion::arrow::datatypes::SchemaRef;
-use datafusion::catalog::{Session as PlanSession, TableProvider};
+use datafusion::catalog::Session as PlanSession;
 use datafusion::common::cast::as_uint64_array;
-use datafusion::datasource::TableType;
+use datafusion::datasource::MemTable;
 use datafusion::datasource::listing::helpers::expr_applicable_for_cols;
 use datafusion::error::{DataFusionError, Result as PlanResult};
 use datafusion::logical_expr::{Expr, TableProviderFilterPushDown};
 use datafusion::physical_plan::ExecutionPlan;
 use phalanx::Entity;
 use phalanx_arrow::{ComponentTable, FrozenWorld, TableError};
-use std::future::ready;
 use std::ops::Range;
-use std::pin::Pin;
 use std::sync::Arc;
 
-/// Adds a table for each component, and `entities`.
+/// Adds a table for each component, one for its extra rows if there are any, and `entities`.
 pub(crate) fn add_tables(frozen: &FrozenWorld, tables: &Tables) -> Result<(), SqlError> {
     for (name, id) in frozen.components() {
         let table = frozen.table(id)?;
         let lens = (0..table.parts()).map(|part| table.part_len(part)).collect::<Result<_, _>>()?;
         let pieces = ComponentPieces { frozen: frozen.clone(), schema: table.schema(), table, lens };
-        tables.add(&name, Arc::new(WorldTable(Arc::new(pieces))))?;
+        tables.add(&name, WorldTable::new(pieces))?;
     }
+    add_extra_rows(frozen, tables)?;
     let batches = BatchPieces::new(FrozenWorld::entities_schema(), frozen.entities()?);
-    // A component may be called `Entities`, and is more particular.
-    match tables.add("entities", Arc::new(WorldTable(Arc::new(batches)))) {
-        Err(SqlError::TableExists(_)) => Ok(()),
-        added => added,
+    add_unless_named(tables.add("entities", WorldTable::new(batches)))
+}
+
+/// Adds a table of the extra rows that have a component, for each component that any of them has.
+fn add_extra_rows(frozen: &FrozenWorld, tables: &Tables) -> Result<(), SqlError> {
+    if frozen.world().row_count() == frozen.world().len() {
+        return Ok(());
     }
+    for (name, id) in frozen.components() {
+        let rows = phalanx_arrow::extra_rows(frozen.world(), frozen.registry(), id)?;
+        if rows.num_rows() > 0 {
+            // An entity may have several of them. The scan of other tables stops at the first.
+            let table = MemTable::try_new(rows.schema(), vec![vec![rows]])?;
+            add_unless_named(tables.add(&format!("{name}_rows"), Arc::new(table)))?;
+        }
+    }
+    Ok(())
 }
 
 /// Adds the entities that match a text query, as they are now.
 pub(crate) fn add_view(frozen: &FrozenWorld, tables: &Tables, name: &str, query: &str) -> Result<(), SqlError> {
     let batch = phalanx_arrow::extract(frozen.world(), query)?;
     let pieces = BatchPieces::new(batch.schema(), vec![batch]);
-    tables.add(name, Arc::new(WorldTable(Arc::new(pieces))))
+    tables.add(name, WorldTable::new(pieces))
 }
 
 impl From<TableError> for SqlError {
@@ -55,41 +67,35 @@ impl From<TableError> for SqlError {
 #[derive(Debug)]
 struct WorldTable(Arc<dyn Pieces>);
 
-impl TableProvider for WorldTable {
+impl WorldTable {
+    fn new(pieces: impl Pieces + 'static) -> Arc<PlannedTable<WorldTable>> {
+        Arc::new(PlannedTable(Arc::new(WorldTable(Arc::new(pieces)))))
+    }
+}
+
+impl Planned for WorldTable {
     fn schema(&self) -> SchemaRef {
         Arc::clone(self.0.schema())
     }
 
-    fn table_type(&self) -> TableType {
-        TableType::Base
-    }
-
-    fn supports_filters_pushdown(&self, filters: &[&Expr]) -> PlanResult<Vec<TableProviderFilterPushDown>> {
+    fn support(&self, filter: &Expr) -> TableProviderFilterPushDown {
         let schema = self.0.schema();
         let names: Vec<&str> = schema.fields().iter().map(|field| field.name().as_str()).collect();
         // The scan evaluates the same expressions as a filter above it would, so that rows which pass are exact.
-        let support = |filter: &&Expr| match expr_applicable_for_cols(&names, filter) {
+        match expr_applicable_for_cols(&names, filter) {
             true => TableProviderFilterPushDown::Exact,
             false => TableProviderFilterPushDown::Unsupported,
-        };
-        Ok(filters.iter().map(support).collect())
+        }
     }
 
-    fn scan<'life0, 'life1, 'life2, 'life3, 'async_trait>(
-        &'life0 self,
-        session: &'life1 dyn PlanSession,
-        projection: Option<&'life2 Vec<usize>>,
-        filters: &'life3 [Expr],
+    fn plan(
+        &self,
+        session: &dyn PlanSession,
+        projection: Option<&Vec<usize>>,
+        filters: &[Expr],
         limit: Option<usize>,
-    ) -> Pin<Box<dyn Future<Output = PlanResult<Arc<dyn ExecutionPlan>>> + Send + 'async_trait>>
-    where
-        'life0: 'async_trait,
-        'life1: 'async_trait,
-        'life2: 'async_trait,
-        'life3: 'async_trait,
-        Self: 'async_trait,
-    {
-        Box::pin(ready(Scan::plan(&self.0, session, projection, filters, limit)))
+    ) -> PlanResult<Arc<dyn ExecutionPlan>> {
+        Scan::plan(&self.0, session, projection, filters, limit)
     }
 }
 

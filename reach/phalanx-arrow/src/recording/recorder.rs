@@ -94,7 +94,7 @@ impl<'r> RecorderBuilder<'r> {
     /// | `changed` | has another value; floats are compared by their bits |
     /// | `removed` | is gone, and has its last values |
     ///
-    /// The loop copies as much as without it. `phalanx-sql` refuses such recordings.
+    /// The loop copies as much as without it. In SQL, the table of the component has the rows of all frames nevertheless.
     #[must_use]
     pub fn changes(mut self) -> Self {
         self.run.has_changes = true;

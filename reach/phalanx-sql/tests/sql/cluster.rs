@@ -56,6 +56,29 @@ async fn a_cluster_in_this_process_gives_the_same_rows() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_cluster_repeats_the_rows_of_changes() {
+    let folder = Folder::new();
+    for run in 0..4 {
+        crate::changes::record(folder.path(), run, u64::from(run), 1, true);
+    }
+    let here = Session::recordings(folder.path()).unwrap();
+    let cluster = Cluster::here(2, 2).await.unwrap();
+    let there = Session::recordings(folder.path()).unwrap().on(cluster).unwrap();
+    for sql in [
+        "select run, frame, count(*), sum(hp) from health group by run, frame",
+        "select frame, entity, since from burning where run = 2",
+        "select count(*) from health_changes where op = 'removed'",
+        "select run, event, count(*) from entities group by run, event",
+        "select a.run, count(*) from keyframes a join health b on a.run = b.run and a.frame = b.frame group by a.run",
+    ] {
+        let expected = lines(&here.query(sql).await.unwrap());
+        let asked = tokio::time::timeout(Duration::from_secs(60), there.query(sql)).await;
+        let got = asked.unwrap_or_else(|_| panic!("no answer: {sql}")).unwrap_or_else(|error| panic!("{sql}: {error}"));
+        assert_eq!(lines(&got), expected, "{sql}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn damaged_files_are_named_from_a_cluster() {
     let folder = write_runs(2, 6, 400);
     let path = folder.path().join("run=1").join(PARTS[1]);

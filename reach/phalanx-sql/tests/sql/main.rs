@@ -1,5 +1,6 @@
 //! The tests of the crate. They are one program, because each program with DataFusion takes long to link.
 
+mod changes;
 #[cfg(feature = "cluster")]
 mod cluster;
 mod hostile;

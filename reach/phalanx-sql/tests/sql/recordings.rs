@@ -19,7 +19,7 @@ fn count(session: &Session, sql: &str) -> i64 {
 fn runs_are_tables_with_their_parameters() {
     let folder = write_runs(12, 10, 5);
     let session = Session::recordings(folder.path()).unwrap();
-    assert_eq!(session.tables(), ["position", "runs"]);
+    assert_eq!(session.tables(), ["files", "keyframes", "position", "runs"]);
     let names: Vec<String> = session.columns("position").unwrap().fields().iter().map(|f| f.name().clone()).collect();
     // The parameter `x` has the name of a field.
     assert_eq!(names, ["frame", "entity", "x", "y", "run", "model", "speed", "parameter_x"]);

@@ -1,6 +1,6 @@
 //! Sessions over frozen worlds.
 
-use phalanx::{Component, World};
+use phalanx::{Component, Key, Role, World};
 use phalanx_arrow::FrozenWorld;
 use phalanx_sql::{Session, SqlError};
 
@@ -49,6 +49,27 @@ fn each_component_is_a_table() {
     let listed =
         session.blocking_query("select table_name from information_schema.tables where table_schema = 'public'");
     assert_eq!(listed.unwrap().len(), 4);
+}
+
+#[test]
+fn extra_rows_are_tables_of_their_own() {
+    let mut world = World::new();
+    let entities: Vec<_> = (0..6).map(|n| world.spawn(Health(n))).collect();
+    for (n, entity) in entities.iter().enumerate() {
+        for role in 1..=3 {
+            world.add_row(Key::main(*entity).with_role(Role(role)), Health(n as u32 * 10 + role)).unwrap();
+        }
+    }
+    let session = Session::over(&FrozenWorld::new(world)).unwrap();
+    assert_eq!(session.tables(), ["entities", "health", "health_rows"]);
+    assert_eq!(session.blocking_query("select * from health").unwrap().len(), 6);
+    let sql =
+        format!("select value from health_rows where entity = {} and role > 1 order by role", entities[2].to_bits());
+    let rows = session.blocking_query(&sql).unwrap().to_string();
+    assert!(rows.contains("| 22    |\n| 23    |"), "{rows}");
+    let sql = "select sum(r.value) as total from health h join health_rows r using (entity) where h.value >= 4";
+    let rows = session.blocking_query(sql).unwrap().to_string();
+    assert!(rows.contains(&format!("| {}   |", 3 * 40 + 3 * 50 + 2 * 6)), "{rows}");
 }
 
 #[test]
