@@ -48,15 +48,17 @@ fn fill(changes: Arc<RecordedTable>) -> PlanResult<LogicalPlan> {
     let next_frame = Expr::Column(Column::new_unqualified(next.schema_name().to_string()));
     let as_number = |expr: Expr| cast(expr, DataType::Int64);
     let frames = range(as_number(frame), coalesce(vec![as_number(next_frame), part_end]), every).alias(&names[0]);
-    let kept = fields[..fields.len() - PART_COLUMNS.len()].iter().map(|name| column(name));
-    let kept: Vec<Expr> = [entity].into_iter().chain(kept).collect();
+    let kept = [&names[1]].into_iter().chain(&fields[..fields.len() - PART_COLUMNS.len()]);
+    // A filter on a union names columns without a table. It reaches the files if these are named so, too.
+    let unqualified: Vec<Expr> = kept.clone().map(|name| column(name).alias(name)).collect();
+    let kept = kept.map(|name| column(name));
     let source = provider_as_source(Arc::new(PlannedTable(changes.clone())));
     let filled_frame = Expr::Column(Column::new_unqualified(names[0].clone()));
     LogicalPlanBuilder::scan(table.clone(), source, None)?
         .window([next])?
         .filter(op.not_eq(lit("removed")))?
-        .project([frames].into_iter().chain(kept.iter().cloned()))?
+        .project([frames].into_iter().chain(kept))?
         .unnest_column(Column::new_unqualified(names[0].clone()))?
-        .project([cast(filled_frame, DataType::UInt32).alias(&names[0])].into_iter().chain(kept))?
+        .project([cast(filled_frame, DataType::UInt32).alias(&names[0])].into_iter().chain(unqualified))?
         .build()
 }

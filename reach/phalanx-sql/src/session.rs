@@ -267,16 +267,19 @@ fn context(state: SessionState, tables: &Arc<Tables>) -> SessionContext {
 /// Returns `true` if a cluster gives the same answer. Other plans run here.
 ///
 /// Leaves must be what other processes can read, which the tables that describe the session are not. Ballista 55.0 loses rows of a
-/// union, or waits for ever, if one input is the result of another stage and one is not.
+/// union, or waits for ever, if one input is the result of another stage and one is not. It cannot send the function that repeats
+/// the rows of changes.
 #[cfg(feature = "cluster")]
 fn is_for_cluster(plan: &Arc<dyn ExecutionPlan>) -> bool {
     use datafusion::datasource::source::DataSourceExec;
     use datafusion::physical_plan::empty::EmptyExec;
     use datafusion::physical_plan::placeholder_row::PlaceholderRowExec;
     use datafusion::physical_plan::union::{InterleaveExec, UnionExec};
+    use datafusion::physical_plan::unnest::UnnestExec;
     let children = plan.children();
     if children.is_empty() {
         return plan.is::<DataSourceExec>() || plan.is::<EmptyExec>() || plan.is::<PlaceholderRowExec>();
     }
-    !plan.is::<UnionExec>() && !plan.is::<InterleaveExec>() && children.into_iter().all(is_for_cluster)
+    let runs_here = plan.is::<UnionExec>() || plan.is::<InterleaveExec>() || plan.is::<UnnestExec>();
+    !runs_here && children.into_iter().all(is_for_cluster)
 }
