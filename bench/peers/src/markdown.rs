@@ -50,10 +50,10 @@ const FAMILIES: &[(&str, &[(&str, &str)])] = &[
     (
         "Queries off the main path",
         &[
-            ("query_option_none", "`Option<&C>` of a sparse component, nobody has it"),
+            ("query_option_none", "`Option<&C>` of a sparse component, no entity has it"),
             ("query_option_ten", "the same, 10 of 100,000 have it"),
             ("query_option_half", "the same, half have it, at random"),
-            ("query_without_none", "`Without<C>` of a sparse component, nobody has it"),
+            ("query_without_none", "`Without<C>` of a sparse component, no entity has it"),
             ("query_without_ten", "the same, 10 of 100,000 have it"),
             ("query_without_half", "the same, half have it, at random"),
             ("tracked_write_100k", "write all tracked rows"),
