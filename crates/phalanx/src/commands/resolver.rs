@@ -26,6 +26,7 @@ use crate::sort::sort_short_by_key;
 use crate::sparse::SparseInserts;
 use crate::world::World;
 use phalanx_store::{AllocError, Entity};
+use std::collections::hash_map::Entry as MapEntry;
 
 /// A row that a command changes.
 #[derive(Clone, Copy, Debug)]
@@ -244,6 +245,9 @@ impl Resolver {
     ///
     /// If it was reserved more than once, the last spawn up to the command counts, or else the first after it.
     fn why_lost(&self, entity: Entity, position: usize) -> Option<StructuralError> {
+        if self.lost.is_empty() {
+            return None;
+        }
         let next = self.lost.partition_point(|(other, at, _)| (*other, *at) <= (entity, position));
         let of_entity = |found: &&(Entity, usize, Option<StructuralError>)| found.0 == entity;
         let last = next.checked_sub(1).map(|at| &self.lost[at]).filter(of_entity);
@@ -314,12 +318,14 @@ impl Resolver {
 
     /// Counts the removal of an entity that is in a table: its extra rows are removed before its main row.
     fn despawn(&mut self, world: &World, entity: Entity, table: u32, position: usize) -> Result<(), AllocError> {
-        self.list_extra_rows(world, entity.index())?;
-        self.extra.push((entity, table));
-        for at in 0..self.extra.len() {
-            let (slot, table) = self.extra[at];
-            self.remove_row(world, slot, table, position)?;
+        if world.storage.rows.owner_words() > 0 || self.extra_rows > 0 {
+            self.list_extra_rows(world, entity.index())?;
+            for at in 0..self.extra.len() {
+                let (slot, table) = self.extra[at];
+                self.remove_row(world, slot, table, position)?;
+            }
         }
+        self.remove_row(world, entity, table, position)?;
         self.set(entity, None, false);
         Ok(())
     }
@@ -544,8 +550,7 @@ impl Resolver {
 
     /// Counts the removal of a row that is in a table.
     fn remove_row(&mut self, world: &World, slot: Entity, table: u32, position: usize) -> Result<(), AllocError> {
-        self.stash.expect_row(&world.storage, &world.storage.tables[table as usize].columns)?;
-        self.stash.expect_all(&world.storage, slot.index())?;
+        self.stash.expect_removal(&world.storage, slot.index(), table)?;
         self.entries += world.storage.entries_of(table);
         self.add_rows(world, position, table, -1)?;
         self.set_sparse(world, slot, world.bundles.required_sparse(), false)?;
@@ -608,8 +613,7 @@ impl Resolver {
         }
     }
 
-    /// Lists the slots and tables of the extra rows that an entity would have, in the order of their creation. The list
-    /// has capacity for one more.
+    /// Lists the slots and tables of the extra rows that an entity would have, in the order of their creation.
     fn list_extra_rows(&mut self, world: &World, owner: u32) -> Result<(), AllocError> {
         let Resolver { rows, extra, .. } = self;
         extra.clear();
@@ -622,7 +626,7 @@ impl Resolver {
             try_reserve(extra, 1)?;
             extra.push(row);
         }
-        try_reserve(extra, 1)
+        Ok(())
     }
 
     /// Resolves a command that is skipped. Returns `true` if the entity that was reserved for it is despawned: other commands have
@@ -663,9 +667,20 @@ impl Resolver {
 
     /// Sets where an entity would be, and whether sparse components are inserted. Capacity for this is reserved before.
     fn set(&mut self, entity: Entity, table: Option<u32>, gets_sparse: bool) {
-        let has_sparse = gets_sparse || self.pending(entity).is_some_and(|found| found.has_sparse);
-        let found = PendingLocation { segment: self.segment, generation: entity.generation(), table, has_sparse };
-        self.overlay.insert(entity.index(), found);
+        let found = |has_sparse| PendingLocation {
+            segment: self.segment,
+            generation: entity.generation(),
+            table,
+            has_sparse: gets_sparse || has_sparse,
+        };
+        match self.overlay.entry(entity.index()) {
+            MapEntry::Occupied(mut at) => {
+                let before = at.get();
+                let has_sparse = before.segment == self.segment && before.has_sparse;
+                at.insert(found(has_sparse));
+            }
+            MapEntry::Vacant(at) => drop(at.insert(found(false))),
+        }
     }
 
     /// Counts rows that a table gets, or loses.

@@ -84,7 +84,12 @@ impl Displaced for MovedTo<'_> {
 }
 
 impl Displaced for Stash {
+    #[inline(always)]
     unsafe fn accept(&mut self, storage: &mut Storage, at: Location, columns: Option<&[Column]>) {
+        if self.expects_none() {
+            storage.sparse.displaced_values.clear();
+            return;
+        }
         let table = &storage.tables[at.table as usize];
         // SAFETY: the values are initialised and owned by no one, and capacity for them was reserved.
         unsafe {

@@ -143,7 +143,12 @@ impl Storage {
         sparse_inserts: &mut SparseInserts,
         stash: &mut Stash,
     ) -> Result<(), AllocError> {
-        stash.expect_row(self, &edge.displaced)?;
+        if !edge.displaced.is_empty() {
+            stash.expect_row(self, &edge.displaced)?;
+        }
+        if edge.sparse_inserts.is_empty() && edge.sparse_removes.is_empty() {
+            return Ok(());
+        }
         stash.expect_present(self, slot, &edge.sparse_removes)?;
         stash.expect_present(self, slot, &edge.sparse_inserts)?;
         stash.expect_inserts(self, &edge.sparse_inserts)?;

@@ -91,6 +91,15 @@ impl Stash {
         Ok(())
     }
 
+    /// Counts the values of a slot in a table, and all of its sparse values.
+    pub(crate) fn expect_removal(&mut self, storage: &Storage, slot: u32, table: u32) -> Result<(), AllocError> {
+        let table = &storage.tables[table as usize];
+        if table.needs_drop() || storage.journal.is_active() {
+            self.expect_row(storage, &table.columns)?;
+        }
+        if storage.sparse.has_components() { self.expect_all(storage, slot) } else { Ok(()) }
+    }
+
     /// Counts the values that a slot has in these sparse storages.
     pub(crate) fn expect_present(&mut self, storage: &Storage, slot: u32, list: &[u32]) -> Result<(), AllocError> {
         let mut present = list.iter().map(|side| storage.sparse.get(*side)).filter(|side| side.row(slot).is_some());
@@ -98,7 +107,7 @@ impl Stash {
     }
 
     /// Counts all sparse values of a slot.
-    pub(crate) fn expect_all(&mut self, storage: &Storage, slot: u32) -> Result<(), AllocError> {
+    fn expect_all(&mut self, storage: &Storage, slot: u32) -> Result<(), AllocError> {
         storage.sparse.storages_of(slot).try_for_each(|side| self.expect_of(storage, side))
     }
 
@@ -114,6 +123,12 @@ impl Stash {
             true => self.expect(side.values().layout()),
             false => Ok(()),
         }
+    }
+
+    /// Returns `true` if no value was expected.
+    #[inline(always)]
+    pub(crate) fn expects_none(&self) -> bool {
+        self.count == 0
     }
 
     /// Takes ownership of the values that sparse storages list as displaced.
