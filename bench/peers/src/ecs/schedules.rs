@@ -13,9 +13,11 @@ use phalanx_schedule::{Schedule, Threads};
 use std::hint::black_box;
 
 const SYSTEMS: usize = 100;
+const EMPTY_RUNS: usize = 10;
 const SPAWNERS: usize = 50;
 const SPAWNS: usize = 20;
 const EVENTS: u32 = 10_000;
+const EVENT_RUNS: usize = 4;
 
 pub fn all() -> Vec<Workload> {
     let w = |name, about, ops: usize, op, band, build| Workload {
@@ -28,7 +30,7 @@ pub fn all() -> Vec<Workload> {
         build,
     };
     vec![
-        w("schedule_empty_100", "run 100 systems that do nothing", SYSTEMS, "system", BAND, empty()),
+        w("schedule_empty_100", "run 100 systems that do nothing", SYSTEMS * EMPTY_RUNS, "system", BAND, empty()),
         w(
             "schedule_commands",
             "50 systems that each spawn 20 entities of 2 components and despawn those of the run before",
@@ -40,7 +42,7 @@ pub fn all() -> Vec<Workload> {
         w(
             "events_send_read",
             "send 10k events of 4 bytes in one system, read them in another",
-            EVENTS as usize,
+            EVENTS as usize * EVENT_RUNS,
             "event",
             BAND,
             events(),
@@ -137,11 +139,11 @@ fn empty() -> Vec<Build> {
     let bevy =
         |is_single| move || bevy_game(is_single, |game| (0..SYSTEMS).for_each(|_| _ = game.1.add_systems(|| {})));
     vec![
-        ways("limit", boxed, 10, |_| 0, |ways| ways.add("", |list| list.iter_mut().for_each(|f| f()))),
+        ways("limit", boxed, EMPTY_RUNS, |_| 0, |ways| ways.add("", |list| list.iter_mut().for_each(|f| f()))),
         ways(
             Table::NAME,
             ours,
-            10,
+            EMPTY_RUNS,
             |_| 0,
             |ways| {
                 ways.add("one thread", Game::run);
@@ -149,22 +151,28 @@ fn empty() -> Vec<Build> {
                 ways.add("always threads", Game::run_on_threads_always);
             },
         ),
-        ways(Bevy::<false>::NAME, bevy(true), 10, |_| 0, |ways| ways.add("one thread", run_bevy)),
-        ways(Bevy::<false>::NAME, bevy(false), 10, |_| 0, |ways| ways.add("", run_bevy)),
+        ways(Bevy::<false>::NAME, bevy(true), EMPTY_RUNS, |_| 0, |ways| ways.add("one thread", run_bevy)),
+        ways(Bevy::<false>::NAME, bevy(false), EMPTY_RUNS, |_| 0, |ways| ways.add("", run_bevy)),
         ways(
             "legion",
             legion,
-            10,
+            EMPTY_RUNS,
             |_| 0,
             |ways| {
                 ways.add("", |(world, resources, schedule)| schedule.execute(world, resources));
             },
         ),
-        ways("shipyard", shipyard, 10, |_| 0, |ways| ways.add("", |world| world.run_default_workload().unwrap())),
+        ways(
+            "shipyard",
+            shipyard,
+            EMPTY_RUNS,
+            |_| 0,
+            |ways| ways.add("", |world| world.run_default_workload().unwrap()),
+        ),
         ways(
             "specs",
             specs,
-            10,
+            EMPTY_RUNS,
             |_| 0,
             |ways| {
                 ways.add("one thread", |(world, dispatcher)| dispatcher.dispatch_seq(world));
@@ -277,7 +285,7 @@ fn events() -> Vec<Build> {
         ways(
             "limit",
             vec,
-            4,
+            EVENT_RUNS,
             |(_, sum)| *sum,
             |ways| {
                 ways.add("", |(hits, sum)| {
@@ -287,7 +295,19 @@ fn events() -> Vec<Build> {
                 });
             },
         ),
-        ways(Table::NAME, ours, 4, |game| game.world.resource::<Sum>().unwrap().0, |ways| ways.add("", Game::run)),
-        ways(Bevy::<false>::NAME, bevy, 4, |(world, _)| world.resource::<Sum>().0, |ways| ways.add("", run_bevy)),
+        ways(
+            Table::NAME,
+            ours,
+            EVENT_RUNS,
+            |game| game.world.resource::<Sum>().unwrap().0,
+            |ways| ways.add("", Game::run),
+        ),
+        ways(
+            Bevy::<false>::NAME,
+            bevy,
+            EVENT_RUNS,
+            |(world, _)| world.resource::<Sum>().0,
+            |ways| ways.add("", run_bevy),
+        ),
     ]
 }
