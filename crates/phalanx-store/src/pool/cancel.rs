@@ -59,34 +59,49 @@ impl<P: Copy> EntityPool<P> {
         }
         // Slots up to the last that stays reserved are created. Then all reserved slots are in the free list.
         let fresh = end.saturating_sub(self.free_len);
-        let mut order: Vec<u32> = Vec::new();
-        let memory = AllocError::OutOfMemory { bytes: end as usize * size_of::<u32>(), align: align_of::<u32>() };
-        order.try_reserve_exact(end as usize).map_err(|_| memory)?;
+        let mut freed: Vec<u32> = Vec::new();
+        let memory =
+            AllocError::OutOfMemory { bytes: (end - kept) as usize * size_of::<u32>(), align: align_of::<u32>() };
+        freed.try_reserve_exact((end - kept) as usize).map_err(|_| memory)?;
         self.try_grow(fresh)?;
         self.touch();
-        let index_of = |number| match self.nth_index(number) {
-            Some(index) => index,
-            None => unreachable!("reserved numbers have indices"),
-        };
-        let mut next = 0;
-        for range in canceled.iter().chain([&(end..end)]).take_while(|range| range.start <= end) {
-            order.extend((next..range.start).map(index_of));
+        if fresh > 0 {
+            self.add_free(fresh);
+        }
+        // SAFETY: `free_len` entries are initialised.
+        let list = unsafe { self.free.slice_mut(self.free_len) };
+        let first = list.len() - end as usize;
+        let list = &mut list[first..];
+        // Entries with higher numbers come first. Those that stay reserved go to the end, the others before them.
+        let at = |number: u32| (end - number) as usize;
+        let (mut next, mut top) = (0, list.len());
+        for range in canceled.iter().take_while(|range| range.start < end).chain([&(end..end)]) {
+            let stays = at(range.start)..at(next);
+            top -= stays.len();
+            freed.extend(list[at(range.end)..stays.start].iter().rev());
+            list.copy_within(stays, top);
             next = range.end;
         }
-        order.extend(canceled.iter().cloned().flatten().take_while(|number| *number < end).map(index_of));
-        for index in self.slots..self.slots + fresh {
-            // SAFETY: the pool has grown by `fresh` slots.
-            unsafe { self.words.at(index).write(Slot { word: generation::DEAD, payload: self.default }) };
-        }
-        self.slots += fresh;
-        self.free_len += fresh;
-        for (number, index) in (0..end).zip(order) {
-            // SAFETY: the free list has capacity for all slots, and `end` is at most its new length. Each slot among the first
-            // `end` numbers is written once.
-            unsafe { self.free.at(self.free_len - 1 - number).write(index) };
-        }
+        list[..top].iter_mut().rev().zip(freed).for_each(|(entry, index)| *entry = index);
         self.reserved.set(kept);
         Ok(())
+    }
+
+    /// Adds new slots to the free list, to be used when all others are. The pool has capacity for them.
+    fn add_free(&mut self, count: u32) {
+        assert!(self.slots + count <= self.capacity() as u32, "the pool has grown");
+        // SAFETY: there is capacity for the slots, also in the free list, of which `free_len` entries are initialised.
+        unsafe {
+            let list = self.free.at(0);
+            core::ptr::copy(list, list.add(count as usize), self.free_len as usize);
+            for number in 0..count {
+                let index = self.slots + number;
+                self.words.at(index).write(Slot { word: generation::DEAD, payload: self.default });
+                self.free.at(count - 1 - number).write(index);
+            }
+        }
+        self.slots += count;
+        self.free_len += count;
     }
 }
 
