@@ -23,7 +23,6 @@
 
 use super::apply_report::{ApplyReport, CommandError, CommandKind};
 use super::command_buffer::{CommandBuffer, moment_of};
-use super::step::Step;
 use crate::error::StructuralError;
 use crate::mutation::stash::DropStash;
 use crate::mutation::{Made, MadeRequired};
@@ -265,16 +264,15 @@ impl CommandBuffer {
         while let Some(entry) = entries[..end].get(position) {
             // SAFETY: the entry and the arena are of one buffer, and the entry owns its payload.
             let resolved = unsafe {
-                let (payload, ptr) =
-                    (CommandBuffer::payload(arena, entry), arena.at(entry.offset, entry.vtable.layout));
-                resolver.resolve(world, entry, payload, ptr, position)
+                let payload = arena.at(entry.offset, entry.vtable.layout);
+                resolver.resolve(world, entry, payload, position)
             };
             let step = match resolved {
                 Ok(step) => step,
                 Err(error) if report.is_none() || matches!(error, StructuralError::Alloc(_)) => {
                     return Err(entry.error(position, error));
                 }
-                Err(error) => Step::Skip(error, resolver.skip_spawn(world, entry, position).map_err(at(position))?),
+                Err(error) => resolver.skip(world, entry, position, error).map_err(at(position))?,
             };
             resolver.steps.push(step);
             position += 1;
@@ -294,29 +292,19 @@ impl CommandBuffer {
         for (entry, step) in entries[first..end].iter().zip(&resolver.steps) {
             // Splitting a bundle may be user code. If it panics, displaced values and the remaining commands are dropped.
             *done += 1;
-            // SAFETY: the entry and the arena are of one buffer, and the entry owns its payload.
-            let key = unsafe { CommandBuffer::key(arena, entry) };
             // SAFETY: the entry owned its payload at this offset, and does not from here on. The segment is resolved and
             // reserved, and its steps are committed in order.
             unsafe {
                 let payload = arena.at(entry.offset, entry.vtable.layout);
-                step.commit(
-                    world,
-                    entry,
-                    (key, related.as_deref_mut()),
-                    payload,
-                    (reserved, &mut made, ending.stash()),
-                );
+                step.commit(world, entry, payload, related.as_deref_mut(), (reserved, &mut made, ending.stash()));
             }
         }
         drop(made);
         world.storage.link_entries();
         dispatch_catch!(world).resume();
         if let Some(report) = report {
-            for ((position, entry), step) in (first..).zip(&entries[first..end]).zip(&resolver.steps) {
-                if let Step::Skip(error, _) = *step {
-                    report(entry.error(position, error));
-                }
+            for &(position, error) in &resolver.skipped {
+                report(entries[position].error(position, error));
             }
         }
         ending.run();

@@ -9,7 +9,7 @@
 use super::apply_report::{CommandError, CommandKind};
 use super::resolver::Resolver;
 use super::vtable::{
-    CommandVtable, DELETE_ROW, DESPAWN, ErasedVtables, LinkPayload, Payload, REMOVE_NAME, RowPayload, SET_NAME, Vtables,
+    CommandVtable, DELETE_ROW, DESPAWN, ErasedVtables, LinkPayload, REMOVE_NAME, RowPayload, SET_NAME, Vtables,
 };
 use crate::bundle::Bundle;
 use crate::change_detection::Moment;
@@ -93,6 +93,17 @@ impl Entry {
         CommandError { position, command: self.vtable.kind, entity: self.entity, error }
     }
 
+    /// Returns the key of the row that the command is about, if it is about one. The command still owns its payload.
+    ///
+    /// # Safety
+    ///
+    /// The payload is that of the command, and is initialised.
+    #[inline(always)]
+    pub(super) unsafe fn key(&self, payload: *mut u8) -> Option<Key> {
+        // SAFETY: the payload of a command about a row begins with a key.
+        self.vtable.kind.is_of_row().then(|| unsafe { payload.cast::<Key>().read() })
+    }
+
     /// Returns `true` if this is the spawn of a reserved entity.
     pub(super) fn is_reserved_spawn(&self) -> bool {
         self.vtable.kind == CommandKind::Spawn && self.entity.is_some() && !self.vtable.is_predicted
@@ -170,10 +181,13 @@ impl CommandBuffer {
         while self.reserved.last().is_some_and(|(_, moment)| !world.storage.sparse.clock.includes(*moment)) {
             self.reserved.pop();
         }
-        if self.reserved.is_empty() {
-            self.reserve_entities(world, 1);
-        }
-        self.spawn_reserved(bundle).unwrap_or_else(|_| unreachable!("reserved just now"))
+        // The moment is read after the entity was reserved: an image of that moment has the reservation.
+        let (entity, moment) = match self.reserved.pop() {
+            Some(reserved) => reserved,
+            None => (world.reserve_entity(), world.moment()),
+        };
+        self.record_spawn(entity, moment, bundle);
+        entity
     }
 
     /// Records the spawn of an entity that [`reserve_entities`](CommandBuffer::reserve_entities) has reserved, without access
@@ -426,35 +440,6 @@ impl CommandBuffer {
         self.arena.bytes() + lists + self.resolver.bytes()
     }
 
-    /// Returns the key of the row that a command is about, if it is about one. The command still owns its payload.
-    ///
-    /// # Safety
-    ///
-    /// The arena has the payload of the command.
-    pub(super) unsafe fn key(arena: &Arena, entry: &Entry) -> Option<Key> {
-        // SAFETY: the arena has the payload at this offset, by the caller's contract. The payload of a command about a row begins
-        // with a key.
-        let payload = || unsafe { arena.at(entry.offset, entry.vtable.layout).cast::<Key>().read() };
-        entry.vtable.kind.is_of_row().then(payload)
-    }
-
-    /// Returns what resolving a command needs of its payload. The command still owns it.
-    ///
-    /// # Safety
-    ///
-    /// The arena has the payload of the command, and is not changed while the result is used.
-    pub(super) unsafe fn payload<'a>(arena: &'a Arena, entry: &Entry) -> Payload<'a> {
-        // SAFETY: the arena has the payload at this offset, by the caller's contract. Its type is that of the kind of command.
-        unsafe {
-            let payload = arena.at(entry.offset, entry.vtable.layout);
-            match entry.vtable.kind {
-                CommandKind::Link => Payload::Link(payload.cast::<LinkPayload>().read()),
-                CommandKind::SetName => Payload::Name(&(*payload.cast::<NameOf>()).0),
-                _ => CommandBuffer::key(arena, entry).map_or(Payload::None, Payload::Row),
-            }
-        }
-    }
-
     /// Records a command that links an entity.
     pub(crate) fn record_link(&mut self, vtable: &'static CommandVtable, source: Entity, payload: LinkPayload) {
         self.record(vtable, Some(source), payload);
@@ -507,7 +492,7 @@ impl fmt::Debug for CommandBuffer {
         let mut list = f.debug_list();
         for entry in &self.entries[self.done..] {
             // SAFETY: the entry and the arena are of this buffer.
-            let key = unsafe { CommandBuffer::key(&self.arena, entry) };
+            let key = unsafe { entry.key(self.arena.at(entry.offset, entry.vtable.layout)) };
             match (entry.vtable.kind, key, entry.entity) {
                 (kind, Some(key), _) => list.entry(&format_args!("{kind:?}({key})")),
                 (kind, None, Some(entity)) => list.entry(&format_args!("{kind:?}({entity})")),

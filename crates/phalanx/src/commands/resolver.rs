@@ -10,7 +10,7 @@ use super::name_overlay::NameOverlay;
 use super::row_overlay::RowOverlay;
 use super::slot_predictor::SlotPredictor;
 use super::step::Step;
-use super::vtable::{LinkPayload, Payload};
+use super::vtable::LinkPayload;
 use crate::alloc::{try_box, try_reserve, try_reserve_map};
 use crate::bundle::Required;
 use crate::change_detection::Moment;
@@ -20,6 +20,7 @@ use crate::mutation::despawn_set::{DespawnSet, LinkGraph};
 use crate::mutation::link_overlay::{LinkOverlay, PendingLinks};
 use crate::mutation::stash::Stash;
 use crate::mutation::{DoomedList, LinkPlan, MadeRequired};
+use crate::names::NameOf;
 use crate::rows::{Key, Label, Name};
 use crate::seeded::NumberMap;
 use crate::sort::sort_short_by_key;
@@ -103,6 +104,8 @@ impl RelatedCommands {
 #[derive(Debug, Default)]
 pub(super) struct Resolver {
     pub(super) steps: Vec<Step>,
+    /// The commands that are skipped, and why.
+    pub(super) skipped: Vec<(usize, StructuralError)>,
     /// By slot. Cleared when an application begins. Each entry has the number of the segment that set it.
     overlay: NumberMap<u32, PendingLocation>,
     pub(super) segment: u32,
@@ -148,6 +151,7 @@ impl Resolver {
     /// Returns the bytes held from the allocator.
     pub(super) fn bytes(&self) -> usize {
         self.steps.capacity() * size_of::<Step>()
+            + self.skipped.capacity() * size_of::<(usize, StructuralError)>()
             + self.overlay.capacity() * size_of::<(u32, PendingLocation)>()
             + self.rows.bytes()
             + self.sparse.as_ref().map_or(0, |sparse| sparse.capacity() * size_of::<((u32, u32), (u32, bool))>())
@@ -189,6 +193,7 @@ impl Resolver {
         }
         self.segment += 1;
         self.steps.clear();
+        self.skipped.clear();
         self.demands.clear();
         self.rows.begin(self.segment);
         if let Some(related) = &mut self.related {
@@ -258,43 +263,39 @@ impl Resolver {
     ///
     /// # Safety
     ///
-    /// `ptr` is to the payload of the entry, which is initialised.
+    /// The payload is that of the entry, and is initialised.
     pub(super) unsafe fn resolve(
         &mut self,
         world: &mut World,
         entry: &Entry,
-        payload: Payload<'_>,
-        ptr: *mut u8,
+        payload: *mut u8,
         position: usize,
     ) -> Result<Step, StructuralError> {
         // SAFETY: the payload is that of the entry, by the caller's contract.
-        let id = |world: &mut World| unsafe { (entry.vtable.id)(ptr, world) };
-        let kind = entry.vtable.kind;
+        let id = |world: &mut World| unsafe { (entry.vtable.id)(payload, world) };
         if let Some(reason) = entry.entity.and_then(|entity| self.why_lost(entity, position)) {
             return Err(reason);
         }
-        if let Payload::Row(key) = payload {
-            return self.resolve_row(world, entry, key, id, position);
-        }
-        if kind == CommandKind::Despawn {
-            let entity = entry.entity.expect("a despawn names its entity");
-            let table = match self.find(world, entity) {
-                Err(_) if self.is_lenient || entry.vtable.is_lenient => return Ok(Step::Nothing),
-                found => found?,
-            };
-            if world.storage.sparse.has_relations() && self.has_links(world, entity) {
-                return self.despawn_related(world, entity, position);
+        // SAFETY: the payload is that of the entry, by the caller's contract. Its type is that of the kind of command.
+        unsafe {
+            match entry.vtable.kind {
+                CommandKind::Despawn => return self.resolve_despawn(world, entry, position),
+                CommandKind::Link => {
+                    let link = payload.cast::<LinkPayload>().read();
+                    return self.resolve_link(world, entry, Some(link), id, position);
+                }
+                CommandKind::Unlink => return self.resolve_link(world, entry, None, id, position),
+                CommandKind::SetName => {
+                    let NameOf(name) = &*payload.cast::<NameOf>();
+                    return self.resolve_name(world, entry, Some(name), id, position);
+                }
+                CommandKind::RemoveName => return self.resolve_name(world, entry, None, id, position),
+                CommandKind::Spawn | CommandKind::Insert | CommandKind::Remove => {}
+                _ => {
+                    let key = entry.key(payload).expect("the other commands are about rows");
+                    return self.resolve_row(world, entry, key, id, position);
+                }
             }
-            self.despawn(world, entity, table, position)?;
-            return Ok(Step::Despawn);
-        }
-        match kind {
-            CommandKind::Link | CommandKind::Unlink => return self.resolve_link(world, entry, payload, id, position),
-            CommandKind::SetName | CommandKind::RemoveName => {
-                let name = if let Payload::Name(name) = payload { Some(name) } else { None };
-                return self.resolve_name(world, entry, name, id, position);
-            }
-            _ => {}
         }
         let bundle_id = id(world)?;
         let Some(entity) = entry.entity.filter(|_| !entry.vtable.is_predicted) else {
@@ -313,7 +314,22 @@ impl Resolver {
             return Ok(Step::Spawn(bundle_id));
         };
         let table = self.find(world, entity)?;
-        self.change(world, TargetRow::Main(entity), table, bundle_id, kind != CommandKind::Remove, position)
+        let inserts = entry.vtable.kind != CommandKind::Remove;
+        self.change(world, TargetRow::Main(entity), table, bundle_id, inserts, position)
+    }
+
+    /// Resolves the despawn of an entity.
+    fn resolve_despawn(&mut self, world: &World, entry: &Entry, position: usize) -> Result<Step, StructuralError> {
+        let entity = entry.entity.expect("a despawn names its entity");
+        let table = match self.find(world, entity) {
+            Err(_) if self.is_lenient || entry.vtable.is_lenient => return Ok(Step::Nothing),
+            found => found?,
+        };
+        if world.storage.sparse.has_relations() && self.has_links(world, entity) {
+            return self.despawn_related(world, entity, position);
+        }
+        self.despawn(world, entity, table, position)?;
+        Ok(Step::Despawn)
     }
 
     /// Counts the removal of an entity that is in a table: its extra rows are removed before its main row.
@@ -382,14 +398,14 @@ impl Resolver {
         &mut self,
         world: &mut World,
         entry: &Entry,
-        payload: Payload<'_>,
+        link: Option<LinkPayload>,
         id: impl FnOnce(&mut World) -> Result<usize, StructuralError>,
         position: usize,
     ) -> Result<Step, StructuralError> {
         let source = entry.entity.expect("a link names its source");
         let relation = id(world)? as u32;
         self.find(world, source)?;
-        let Payload::Link(LinkPayload { target, position: place }) = payload else {
+        let Some(LinkPayload { target, position: place }) = link else {
             let links = &mut self.related_mut()?.links;
             if links.of(&world.storage, relation).get(source.index()).target != NONE {
                 self.move_name(world, relation, source, NONE)?;
@@ -629,9 +645,23 @@ impl Resolver {
         Ok(())
     }
 
-    /// Resolves a command that is skipped. Returns `true` if the entity that was reserved for it is despawned: other commands have
+    /// Resolves a command that is skipped for this reason.
+    #[cold]
+    pub(super) fn skip(
+        &mut self,
+        world: &World,
+        entry: &Entry,
+        position: usize,
+        error: StructuralError,
+    ) -> Result<Step, AllocError> {
+        try_reserve(&mut self.skipped, 1)?;
+        self.skipped.push((position, error));
+        self.skip_spawn(world, entry, position).map(Step::Skip)
+    }
+
+    /// Counts what skipping a command needs. Returns `true` if the entity that was reserved for it is despawned: other commands have
     /// given it no components or rows.
-    pub(super) fn skip_spawn(&mut self, world: &World, entry: &Entry, position: usize) -> Result<bool, AllocError> {
+    fn skip_spawn(&mut self, world: &World, entry: &Entry, position: usize) -> Result<bool, AllocError> {
         self.stash.expect(None)?;
         let Some(entity) = entry.entity.filter(|_| entry.is_reserved_spawn()) else { return Ok(false) };
         if self.why_lost(entity, position).is_some() {
@@ -684,17 +714,25 @@ impl Resolver {
     }
 
     /// Counts rows that a table gets, or loses.
+    #[inline]
     fn add_rows(&mut self, world: &World, position: usize, table: u32, change: i64) -> Result<(), AllocError> {
         if self.demands.len() <= table as usize {
-            let more = world.storage.tables.len() - self.demands.len();
-            try_reserve(&mut self.demands, more)?;
-            self.demands.resize(world.storage.tables.len(), RowDemand::default());
+            self.add_demands(world)?;
         }
         let demand = &mut self.demands[table as usize];
         demand.now += change;
         if demand.now > demand.max {
             (demand.max, demand.position) = (demand.now, position);
         }
+        Ok(())
+    }
+
+    /// Adds the demands of tables that are new.
+    #[cold]
+    fn add_demands(&mut self, world: &World) -> Result<(), AllocError> {
+        let more = world.storage.tables.len() - self.demands.len();
+        try_reserve(&mut self.demands, more)?;
+        self.demands.resize(world.storage.tables.len(), RowDemand::default());
         Ok(())
     }
 }

@@ -5,7 +5,6 @@ use super::apply_report::CommandKind;
 use super::command_buffer::Entry;
 use super::resolver::RelatedCommands;
 use crate::bundle::BundlePtr;
-use crate::error::StructuralError;
 use crate::mutation::stash::Stash;
 use crate::mutation::{Made, Reserved};
 use crate::rows::{Key, Label};
@@ -17,7 +16,7 @@ use phalanx_store::Entity;
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Step {
     /// The command is skipped. The flag says whether the entity that was reserved for it is despawned.
-    Skip(StructuralError, bool),
+    Skip(bool),
     /// Spawns an entity with a bundle.
     Spawn(usize),
     /// Spawns an extra row in the target of a bundle's edge from the table `source`.
@@ -50,20 +49,22 @@ impl Step {
     /// - The payload is initialised. The command gives it up.
     /// - `related` is that of the resolver, and `made` are the required values that it expected.
     pub(super) unsafe fn commit(
-        self,
+        &self,
         world: &mut World,
         entry: &Entry,
-        (key, related): (Option<Key>, Option<&mut RelatedCommands>),
         payload: *mut u8,
+        related: Option<&mut RelatedCommands>,
         (reserved, made, stash): (Reserved, &mut Made<'_>, &mut Stash),
     ) {
         let World { bundles, storage, .. } = world;
+        // SAFETY: the payload is that of the entry, by the caller's contract.
+        let key = || unsafe { entry.key(payload) };
         let named = || entry.entity.expect("only a spawn names no entity");
-        match self {
+        match *self {
             // SAFETY: the payload is given up, by the caller's contract. Commands that may do nothing have payloads without user
             // code.
             Step::Nothing => unsafe { (entry.vtable.drop)(payload) },
-            Step::Skip(_, despawns) => {
+            Step::Skip(despawns) => {
                 if despawns {
                     storage.remove_empty(named());
                 }
@@ -98,12 +99,12 @@ impl Step {
                 }
             }
             Step::RemoveRow => {
-                let (slot, at) = find_row(world, named(), key);
+                let (slot, at) = find_row(world, named(), key());
                 // SAFETY: the row was found in use, and the stash has capacity for its values.
                 unsafe { world.storage.remove_row(reserved, slot, at, stash) };
             }
             Step::Insert(bundle_id) => {
-                let (slot, from) = find_row(world, named(), key);
+                let (slot, from) = find_row(world, named(), key());
                 let edge = world.bundles.edge(bundle_id, from.table, true);
                 // SAFETY: the payload is given up, by the caller's contract. It is the bundle that the edge inserts, and goes where
                 // the edge says. The row was found at `from`, and what the edge needs is reserved, in the stash too.
@@ -116,7 +117,7 @@ impl Step {
                 }
             }
             Step::Remove(bundle_id) => {
-                let (slot, from) = find_row(world, named(), key);
+                let (slot, from) = find_row(world, named(), key());
                 let edge = world.bundles.edge(bundle_id, from.table, false);
                 // SAFETY: the row was found at `from`, the edge inserts nothing, and what it needs is reserved, in the stash too. The
                 // payload, which may be a list of components, is given up, by the caller's contract.

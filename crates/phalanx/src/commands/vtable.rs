@@ -30,16 +30,6 @@ pub(crate) struct LinkPayload {
 /// Returns the id of the bundle in a payload, or of the relation that a command is about. The payload is initialised.
 pub(crate) type IdFn = unsafe fn(*mut u8, &mut World) -> Result<usize, StructuralError>;
 
-/// What resolving a command needs of its payload.
-#[derive(Clone, Copy, Debug)]
-pub(super) enum Payload<'a> {
-    None,
-    /// The row that the command is about.
-    Row(Key),
-    Link(LinkPayload),
-    Name(&'a Name),
-}
-
 /// What a command is without its payload: one for each kind and payload type.
 #[derive(Debug)]
 pub(crate) struct CommandVtable {
