@@ -222,21 +222,13 @@ impl<T: SoaRow> Soa<T> {
     #[track_caller]
     pub fn push(&mut self, row: T) {
         if self.len == self.block.capacity() {
-            self.grow();
+            self.len = self.block.grow(self.len);
         }
         let (len, values) = (self.len, row.split());
         // SAFETY: `len` is below the capacity, so the row is within the lanes; it is not in use.
         unsafe { T::Shape::write(self.block.ptrs(), len, values) };
         // `self.len` is not read again: the compiler does not know that no lane overlaps it.
         self.len = len + 1;
-    }
-
-    /// Reserves capacity for one more row; panics or aborts on failure.
-    #[cold]
-    #[inline(never)]
-    #[track_caller]
-    fn grow(&mut self) {
-        infallible(self.try_reserve(1));
     }
 
     /// Appends a row.

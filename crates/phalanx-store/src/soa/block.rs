@@ -12,8 +12,10 @@
 
 use super::shape::Shape;
 use crate::AllocError;
+use crate::error::infallible;
 use alloc::alloc::{alloc, dealloc, realloc};
 use core::alloc::Layout;
+use core::mem::ManuallyDrop;
 use core::num::NonZero;
 use core::ptr::NonNull;
 
@@ -56,7 +58,9 @@ impl Plan {
             return Some(0);
         }
         let apart = if self.end >= PAGE { LANE_ALIGN } else { 0 };
-        let start = self.end.checked_add(apart)?.checked_next_multiple_of(element.align().max(LANE_ALIGN))?;
+        // Alignments are powers of two, and a mask is faster than the division of `next_multiple_of`.
+        let align = element.align().max(LANE_ALIGN);
+        let start = self.end.checked_add(apart + align - 1)? & !(align - 1);
         self.end = start.checked_add(element.size().checked_mul(self.capacity)?)?;
         Some(start)
     }
@@ -115,6 +119,11 @@ impl<S: Shape> Block<S> {
         S::ROW != 0 && self.capacity != 0
     }
 
+    /// Returns the number of bytes of the rows that fit, without padding.
+    const fn row_bytes(&self) -> usize {
+        S::ROW.saturating_mul(self.capacity)
+    }
+
     /// Returns the number of bytes allocated.
     pub(super) fn bytes(&self) -> usize {
         match Self::layout(self.capacity) {
@@ -157,19 +166,42 @@ impl<S: Shape> Block<S> {
     /// Returns the capacity to grow to when `needed` rows are needed.
     fn amortised(&self, needed: usize) -> usize {
         let first = (PAGE / S::ROW.max(1)).clamp(1, LANE_ALIGN);
-        let factor = if S::LANES > 1 && FOURFOLD.contains(&self.bytes()) { 4 } else { 2 };
+        let factor = if S::LANES > 1 && FOURFOLD.contains(&self.row_bytes()) { 4 } else { 2 };
         needed.max(self.capacity.saturating_mul(factor)).max(first)
+    }
+
+    /// Grows the capacity by at least one row. All `len` rows are in use. Returns `len`.
+    ///
+    /// A loop of pushes keeps the pointers in registers, because no call gets a reference to the block: the cold path takes
+    /// a copy and returns another, whose pointers are stored one by one. It returns the length too, so that the compiler
+    /// does not count it apart from the one that is stored.
+    #[inline(always)]
+    #[track_caller]
+    pub(super) fn grow(&mut self, len: usize) -> usize {
+        let (grown, len) = Self::grown(ManuallyDrop::new(Block { ..*self }), len);
+        S::set_pointers(&mut self.ptrs, &grown.ptrs);
+        (self.base, self.capacity) = (grown.base, grown.capacity);
+        len
+    }
+
+    #[cold]
+    #[inline(never)]
+    #[track_caller]
+    fn grown(mut block: ManuallyDrop<Self>, len: usize) -> (ManuallyDrop<Self>, usize) {
+        let needed = len.checked_add(1).ok_or(AllocError::CapacityOverflow);
+        infallible(needed.and_then(|needed| block.try_grow(len, needed)));
+        (block, len)
     }
 
     /// Grows the capacity to at least `needed` rows, at least doubling it. `len` rows are in use.
     #[cold]
     #[inline(never)]
     pub(super) fn try_grow(&mut self, len: usize, needed: usize) -> Result<(), AllocError> {
-        // An overflow is reported without calling the allocator. If only the doubled capacity overflows, `needed` is used.
-        Self::layout(needed)?;
-        let amortised = self.amortised(needed);
-        let capacity = if Self::layout(amortised).is_ok() { amortised } else { needed };
-        self.try_resize(len, capacity)
+        match self.try_resize(len, self.amortised(needed)) {
+            // An overflow is reported without calling the allocator. If only the doubled capacity overflows, `needed` is used.
+            Err(AllocError::CapacityOverflow) => self.try_resize(len, needed),
+            done => done,
+        }
     }
 
     /// Sets the capacity to `capacity`. Does nothing for zero-sized rows. On an error nothing changes.
@@ -184,7 +216,7 @@ impl<S: Shape> Block<S> {
         if S::ROW == 0 || capacity == self.capacity {
             return Ok(());
         }
-        if capacity > self.capacity && self.is_allocated() && self.bytes() >= REALLOC_FROM {
+        if capacity > self.capacity && self.row_bytes() >= REALLOC_FROM {
             return self.try_extend(len, capacity);
         }
         let fresh = Block::<S>::try_with_capacity(capacity)?;

@@ -33,6 +33,10 @@ unsafe impl<R: SoaRow> Shape for Nested<R> {
     const WIDEST: usize = R::Shape::WIDEST;
     const ALIGN: usize = R::Shape::ALIGN;
     const DANGLING: Self::Ptrs = R::Shape::DANGLING;
+    #[inline(always)]
+    fn set_pointers(to: &mut Self::Ptrs, from: &Self::Ptrs) {
+        R::Shape::set_pointers(to, from);
+    }
 
     #[inline]
     fn layouts<F: FnMut(Layout)>(each: &mut F) {

@@ -37,6 +37,11 @@ unsafe impl<A: Shape, B: Shape> Shape for (A, B) {
     const WIDEST: usize = if A::WIDEST > B::WIDEST { A::WIDEST } else { B::WIDEST };
     const ALIGN: usize = if A::ALIGN > B::ALIGN { A::ALIGN } else { B::ALIGN };
     const DANGLING: Self::Ptrs = (A::DANGLING, B::DANGLING);
+    #[inline(always)]
+    fn set_pointers(to: &mut Self::Ptrs, from: &Self::Ptrs) {
+        A::set_pointers(&mut to.0, &from.0);
+        B::set_pointers(&mut to.1, &from.1);
+    }
 
     #[inline]
     fn layouts<F: FnMut(Layout)>(each: &mut F) {

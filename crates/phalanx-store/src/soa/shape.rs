@@ -82,6 +82,10 @@ pub unsafe trait Shape: sealed::Sealed {
     /// Dangling, aligned pointers, for no rows and for zero-sized rows.
     const DANGLING: Self::Ptrs;
 
+    /// Assigns the pointers one by one. An assignment of the whole is a copy of bytes, through which the compiler does not follow
+    /// them into registers.
+    fn set_pointers(to: &mut Self::Ptrs, from: &Self::Ptrs);
+
     /// Calls `each` with the layout of an element of each lane, in lane order.
     fn layouts<F: FnMut(Layout)>(each: &mut F);
 
@@ -233,6 +237,7 @@ unsafe impl Shape for () {
     const WIDEST: usize = 0;
     const ALIGN: usize = 1;
     const DANGLING: () = ();
+    fn set_pointers(_: &mut (), _: &()) {}
 
     fn layouts<F: FnMut(Layout)>(_: &mut F) {}
     fn scalars(_: &mut dyn FnMut(bool, bool)) {}
@@ -313,6 +318,10 @@ unsafe impl<V> Shape for Leaf<V> {
     const WIDEST: usize = size_of::<V>();
     const ALIGN: usize = align_of::<V>();
     const DANGLING: NonNull<V> = NonNull::dangling();
+    #[inline(always)]
+    fn set_pointers(to: &mut NonNull<V>, from: &NonNull<V>) {
+        *to = *from;
+    }
 
     #[inline]
     fn layouts<F: FnMut(Layout)>(each: &mut F) {
