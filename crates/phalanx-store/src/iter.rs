@@ -194,6 +194,8 @@ pub trait Emptying: sealed::Sealed {
     type Place;
     /// The place before anything is removed.
     const START: Self::Place;
+    /// Prepares the container for being emptied. Called once, before the first value is removed.
+    fn start(&mut self) {}
     /// Removes and returns the first value, and notes the place. The container stays valid.
     ///
     /// # Safety
@@ -228,6 +230,7 @@ pub struct Drain<'a, S: Emptying> {
 
 impl<'a, S: Emptying> Drain<'a, S> {
     pub(crate) fn new(store: &'a mut S) -> Self {
+        store.start();
         Drain { store, place: S::START }
     }
 }
@@ -247,7 +250,8 @@ pub struct IntoIter<S: Emptying> {
 }
 
 impl<S: Emptying> IntoIter<S> {
-    pub(crate) fn new(store: S) -> Self {
+    pub(crate) fn new(mut store: S) -> Self {
+        store.start();
         IntoIter { store, place: S::START }
     }
 }

@@ -472,6 +472,8 @@ impl<X: DenseIndex, R: Rows> Dense<X, R> {
 
     /// Ends the first key that is left and leaves a hole at its position. The row counts as moved out. Returns the key.
     ///
+    /// The caller [gives up](Dense::give_up_holes) all positions when the last one is a hole.
+    ///
     /// # Safety
     ///
     /// The position is in use. All positions before it are holes, and no others are.
@@ -488,14 +490,8 @@ impl<X: DenseIndex, R: Rows> Dense<X, R> {
             self.set_key(position, X::hole(dense_key));
             key
         };
-        if position == 0 {
-            (self.low, self.gap) = (0, 0..0);
-        }
         // Stored without being read: the next key does not wait for it.
-        self.holes = position + 1;
-        if self.holes == self.len {
-            self.give_up_holes(0);
-        }
+        (self.holes, self.low) = (position + 1, 0);
         key
     }
 
@@ -510,7 +506,7 @@ impl<X: DenseIndex, R: Rows> Dense<X, R> {
     /// Gives up the positions from `end` on, all of which are holes.
     #[cold]
     #[inline(never)]
-    fn give_up_holes(&mut self, end: u32) {
+    pub(crate) fn give_up_holes(&mut self, end: u32) {
         // SAFETY: positions below `len` are in use. `len` is lowered past each hole before `on_released` is called for
         // it, from the highest hole to the lowest.
         unsafe {

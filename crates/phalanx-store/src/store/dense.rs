@@ -265,7 +265,8 @@ impl<X: DenseIndex, T> DenseStore<X, T> {
         unsafe { self.core.rows.drop_rows(0..len) };
     }
 
-    /// Removes all values and iterates over them, in order. Values that are not taken are dropped with the iterator.
+    /// Removes all values and iterates over them, in order. Values that are not taken are dropped with the iterator. Closes
+    /// holes first.
     ///
     /// If the iterator is leaked, the values that are left stay in the store, behind holes.
     pub fn drain(&mut self) -> Drain<'_, Self> {
@@ -442,40 +443,26 @@ impl<X: DenseIndex, T> DenseStore<X, T> {
 }
 
 impl<X: DenseIndex, T> DenseStore<X, T> {
-    /// Leaves a hole at the first position from `from` on that is none; its row counts as moved out. Returns it and its key.
+    /// Leaves a hole at the first position that is none; its row counts as moved out. Returns it and its key.
     ///
     /// # Safety
     ///
-    /// All positions before `from` are holes.
+    /// The place belongs to this container: the positions before `from` are holes, and no others are.
     #[inline(always)]
     unsafe fn end_first(&mut self, from: &mut u32) -> Option<(X::Key, u32)> {
-        let at = *from;
-        if at >= self.core.positions() {
+        let (at, len) = (*from, self.core.positions());
+        if at >= len {
             return None;
         }
-        let (key, at) = if self.core.holes() == at {
-            // SAFETY: the position is in use. All before it are holes, by the caller's contract, and there are no others.
-            (unsafe { self.core.leave_first(at) }, at)
-        } else {
-            self.end_first_among_holes(at)?
-        };
+        // SAFETY: the position is in use. The holes are those before it, by the caller's contract.
+        let key = unsafe { self.core.leave_first(at) };
         *from = at + 1;
-        Some((key, at))
-    }
-
-    /// Leaves a hole at the first position from `from` on that is none, like [`end_first`](DenseStore::end_first).
-    #[cold]
-    #[inline(never)]
-    fn end_first_among_holes(&mut self, from: u32) -> Option<(X::Key, u32)> {
-        let core = &mut self.core;
-        let skip = core.dense_keys().get(from as usize..)?.iter().position(|dense_key| !X::is_hole(*dense_key))?;
-        let at = from + skip as u32;
-        // SAFETY: the position is in use and not a hole, so its key is alive.
-        unsafe {
-            let key = core.index.key(*core.keys.at(at));
-            core.leave_hole(at);
-            Some((key, at))
+        if *from == len {
+            // Past any end, so that the compiler sees that a loop is left here, and keeps pointers in registers until then.
+            *from = u32::MAX;
+            self.core.give_up_holes(0);
         }
+        Some((key, at))
     }
 
     /// Removes and drops all values from a place on, even if a destructor panics.
@@ -484,7 +471,7 @@ impl<X: DenseIndex, T> DenseStore<X, T> {
     ///
     /// # Safety
     ///
-    /// All positions before `from` are holes.
+    /// The positions before `from` are holes, and no others are.
     #[inline(never)]
     unsafe fn drop_from(&mut self, mut from: u32) {
         let values = self.core.rows.ptr();
@@ -511,9 +498,14 @@ impl<X: DenseIndex, T> crate::iter::sealed::Sealed for DenseStore<X, T> {}
 impl<X: DenseIndex, T> Emptying for DenseStore<X, T> {
     type Key = X::Key;
     type Value = T;
-    /// The positions before it are holes.
+    /// The positions before it are holes, and no others are. It is `u32::MAX` after the last.
     type Place = u32;
     const START: u32 = 0;
+
+    #[inline(never)]
+    fn start(&mut self) {
+        self.compact();
+    }
 
     #[inline]
     unsafe fn take_first(&mut self, from: &mut u32) -> Option<(X::Key, T)> {

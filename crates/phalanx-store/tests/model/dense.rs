@@ -38,10 +38,6 @@ impl<K: Key> Cells<K> {
         }
     }
 
-    pub fn compact(&mut self) {
-        self.cells.retain(Option::is_some);
-    }
-
     fn sort_by(&mut self, mut compare: impl FnMut(&(K, u32), &(K, u32)) -> Ordering) {
         let mut live = self.live();
         live.sort_by(|a, b| compare(a, b));
@@ -73,6 +69,10 @@ impl<K: Key> Order<K> for Cells<K> {
         let at = self.position(key).expect("a key that has a value");
         self.cells[at] = None;
         self.trim();
+    }
+
+    fn compact(&mut self) {
+        self.cells.retain(Option::is_some);
     }
 
     fn retain(&mut self, mut keep: impl FnMut(K, u32) -> bool) {

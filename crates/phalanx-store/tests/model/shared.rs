@@ -13,6 +13,8 @@ pub trait Order<K: Key> {
     fn remove(&mut self, key: K);
     /// Takes out without moving anything.
     fn leave_hole(&mut self, key: K);
+    /// Closes holes, where a container can have some.
+    fn compact(&mut self) {}
     /// Keeps those for which it is true, without holes.
     fn retain(&mut self, keep: impl FnMut(K, u32) -> bool);
     fn clear(&mut self);
@@ -134,6 +136,7 @@ macro_rules! shared {
                 Kind::DrainAll | Kind::DrainSome | Kind::DrainLeak => {
                     let take = if op.kind == Kind::DrainAll { live.len() } else { op.count(live.len() as u32) };
                     let mut drain = store.drain();
+                    model.compact();
                     assert_eq!(drain.len(), live.len());
                     let taken = $crate::model::walk::ends(&live, take, op.pick);
                     for (at, (is_last, (key, n))) in taken.iter().enumerate() {
