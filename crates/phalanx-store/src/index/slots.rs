@@ -20,7 +20,7 @@
 
 use crate::entity::sealed::Sealed as _;
 use crate::generation::{self, DEAD, MAX_GENERATION, RETIRED};
-use crate::raw::{DenseIndex, LaneOf};
+use crate::raw::{DenseIndex, LaneOf, cold_path};
 #[cfg(feature = "serde")]
 use crate::restore::{Census, Refused, State, counted};
 use crate::{AllocError, Handle};
@@ -42,6 +42,19 @@ const HOLE: u32 = 1 << 31;
 
 /// The word of a slot that was never used.
 const UNUSED: u32 = DEAD;
+
+/// Releases a slot whose word is `generation`. Returns `true` if it is retired then.
+#[inline(always)]
+fn release(word: &mut u32, generation: u32) -> bool {
+    // A branch, and not a selection: a slot is retired once in 2³⁰ times.
+    if generation == MAX_GENERATION {
+        cold_path();
+        *word = RETIRED;
+        return true;
+    }
+    *word = generation::released(generation);
+    false
+}
 
 /// The index of a [`PackedStore`](crate::PackedStore), which issues [`Handle<K>`]s.
 pub struct Slots<K: ?Sized> {
@@ -325,19 +338,14 @@ unsafe impl<K: ?Sized> DenseIndex for Slots<K> {
     #[inline(always)]
     unsafe fn release(&mut self, dense_key: u32) -> bool {
         // SAFETY: a dense key of the container is a slot number below `total`.
-        unsafe {
-            let slot = self.slots.at(dense_key);
-            (*slot).word = generation::released((*slot).word);
-            (*slot).word == RETIRED
-        }
+        let word = unsafe { &mut (*self.slots.at(dense_key)).word };
+        release(word, *word)
     }
 
     #[inline(always)]
     unsafe fn release_key(&mut self, key: Handle<K>) -> bool {
-        let word = generation::released(key.generation());
         // SAFETY: a live key names a slot below `total`, whose word is its generation.
-        unsafe { (*self.slots.ptr().add(key.position() as usize - 1)).word = word };
-        word == RETIRED
+        release(unsafe { &mut (*self.slots.ptr().add(key.position() as usize - 1)).word }, key.generation())
     }
 
     unsafe fn release_all(&mut self, dense_keys: &LaneOf<u32>, len: u32) -> bool {
