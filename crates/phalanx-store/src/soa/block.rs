@@ -175,6 +175,8 @@ impl<S: Shape> Block<S> {
     /// A loop of pushes keeps the pointers in registers, because no call gets a reference to the block: the cold path takes
     /// a copy and returns another, whose pointers are stored one by one. It returns the length too, so that the compiler
     /// does not count it apart from the one that is stored.
+    ///
+    /// If it panics, nothing was changed, and the block still owns its memory.
     #[inline(always)]
     #[track_caller]
     pub(super) fn grow(&mut self, len: usize) -> usize {
