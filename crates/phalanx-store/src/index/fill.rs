@@ -110,7 +110,7 @@ struct Written {
     end: u32,
 }
 
-impl<K: Key, R: Rows> Dense<Sparse<K>, R> {
+impl<K: Key, R: Rows, const TRACKED: bool> Dense<Sparse<K>, R, TRACKED> {
     /// Inserts these keys into an empty container, in their order. `None` leaves a hole.
     ///
     /// The rows of the keys are in use from then on. Holes at the end are left out, as the last position is never one.

@@ -19,7 +19,7 @@ pub enum KeySlot {
 }
 
 /// Methods of dense containers whose keys come from elsewhere, typed or erased.
-impl<K: Key, R: Rows> Dense<Sparse<K>, R> {
+impl<K: Key, R: Rows, const TRACKED: bool> Dense<Sparse<K>, R, TRACKED> {
     /// Appends a position for `key` and returns it. The caller writes the row there.
     ///
     /// # Errors
@@ -247,7 +247,7 @@ impl<K: Key, R: Rows> Dense<Sparse<K>, R> {
     /// `dense_keys` points to the bytes of `len` [dense keys](Dense::dense_keys) of such a container. Before anything else
     /// happens, the rows get capacity for all positions, and are initialised at all that are not holes.
     pub unsafe fn try_rebuild(rows: R, dense_keys: *const u8, len: u32) -> Result<Self, AllocError> {
-        let mut dense = Dense::new(Sparse::new(), rows);
+        let mut dense = Dense::empty(Sparse::new(), rows);
         dense.keys.try_grow(len)?;
         let (to, bytes) = (dense.keys.ptr().cast::<u8>(), len as usize * size_of::<K>());
         // SAFETY: the caller has `len` dense keys, and there is capacity for them in the new lane.

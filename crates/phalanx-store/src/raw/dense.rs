@@ -125,8 +125,11 @@ pub unsafe trait DenseIndex {
 }
 
 /// Keys and rows in the same order, and the index that leads to them.
+///
+/// `TRACKED` says whether dirty bits of the keys can be [tracked](Dense::parts_mut). The typed containers of this crate have
+/// no use for them.
 #[derive(Debug)]
-pub struct Dense<X: DenseIndex, R: Rows> {
+pub struct Dense<X: DenseIndex, R: Rows, const TRACKED: bool = true> {
     pub(crate) index: X,
     pub(crate) keys: LaneOf<X::DenseKey>,
     pub(crate) rows: R,
@@ -141,6 +144,30 @@ pub struct Dense<X: DenseIndex, R: Rows> {
 impl<X: DenseIndex, R: Rows> Dense<X, R> {
     /// Creates an empty container over `index` and `rows`.
     pub const fn new(index: X, rows: R) -> Dense<X, R> {
+        Dense::empty(index, rows)
+    }
+
+    /// Returns the lane of the dense keys, for tracking, and the rows.
+    ///
+    /// The container marks in that lane each position whose key or row it replaces, or raises its version.
+    ///
+    /// # Safety
+    ///
+    /// The lane is not replaced or resized. The rows are used as [`rows_mut`](Dense::rows_mut) asks for.
+    pub unsafe fn parts_mut(&mut self) -> (&mut Lane, &mut R) {
+        // SAFETY: the caller does not replace the lane.
+        (unsafe { self.keys.erased() }, &mut self.rows)
+    }
+
+    /// Returns the lane of the dense keys; see [`parts_mut`](Dense::parts_mut).
+    pub fn key_lane(&self) -> &Lane {
+        self.keys.lane()
+    }
+}
+
+impl<X: DenseIndex, R: Rows, const TRACKED: bool> Dense<X, R, TRACKED> {
+    /// Creates an empty container over `index` and `rows`.
+    pub(crate) const fn empty(index: X, rows: R) -> Self {
         Dense { index, keys: LaneOf::new(), rows, len: 0, holes: 0, gap: 0..0, low: 0, retired: false }
     }
 
@@ -245,7 +272,7 @@ impl<X: DenseIndex, R: Rows> Dense<X, R> {
         }
     }
 
-    /// Writes the dense key of a position, and its dirty bit.
+    /// Writes the dense key of a position, and its dirty bit if there can be one.
     ///
     /// # Safety
     ///
@@ -255,25 +282,10 @@ impl<X: DenseIndex, R: Rows> Dense<X, R> {
         // SAFETY: `at` is below the capacity; the container is borrowed exclusively, so no other thread marks rows.
         unsafe {
             self.keys.at(at).write(dense_key);
-            self.keys.set_dirty(at);
+            if TRACKED {
+                self.keys.set_dirty(at);
+            }
         }
-    }
-
-    /// Returns the lane of the dense keys, for tracking, and the rows.
-    ///
-    /// The container marks in that lane each position whose key or row it replaces, or raises its version.
-    ///
-    /// # Safety
-    ///
-    /// The lane is not replaced or resized. The rows are used as [`rows_mut`](Dense::rows_mut) asks for.
-    pub unsafe fn parts_mut(&mut self) -> (&mut Lane, &mut R) {
-        // SAFETY: the caller does not replace the lane.
-        (unsafe { self.keys.erased() }, &mut self.rows)
-    }
-
-    /// Returns the lane of the dense keys; see [`parts_mut`](Dense::parts_mut).
-    pub fn key_lane(&self) -> &Lane {
-        self.keys.lane()
     }
 
     /// Makes the positions in use and the holes those of another container.
@@ -282,7 +294,7 @@ impl<X: DenseIndex, R: Rows> Dense<X, R> {
     ///
     /// The index and the dense keys are copies of those of the other container. There is capacity for as many rows, and they
     /// are initialised at all positions that are not holes.
-    pub(crate) unsafe fn set_positions<S: Rows>(&mut self, from: &Dense<X, S>) {
+    pub(crate) unsafe fn set_positions<S: Rows>(&mut self, from: &Dense<X, S, TRACKED>) {
         // All fields are named, so that none is forgotten.
         let Dense { index: _, keys: _, rows: _, len, holes, gap, low, retired } = from;
         (self.len, self.holes, self.gap, self.low, self.retired) = (*len, *holes, gap.clone(), *low, *retired);

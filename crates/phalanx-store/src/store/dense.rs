@@ -32,12 +32,12 @@ use core::{mem, ptr};
 /// [`Iterator::eq`] of [`iter`](DenseStore::iter); to compare with a slice, use [`as_slice`](DenseStore::as_slice). A store is
 /// not `Hash`, because a hash would depend on the order. It has no order, because handles have none that means anything.
 pub struct DenseStore<X: DenseIndex, T> {
-    pub(crate) core: Dense<X, LaneOf<T>>,
+    pub(crate) core: Dense<X, LaneOf<T>, false>,
 }
 
 impl<X: DenseIndex, T> DenseStore<X, T> {
     pub(crate) const fn over(index: X) -> Self {
-        DenseStore { core: Dense::new(index, LaneOf::new()) }
+        DenseStore { core: Dense::empty(index, LaneOf::new()) }
     }
 
     /// Returns the number of values.
@@ -251,7 +251,9 @@ impl<X: DenseIndex, T> DenseStore<X, T> {
                     }
                     *to += 1;
                 } else {
-                    *retired |= core.index.release(dense_key);
+                    if core.index.release(dense_key) {
+                        *retired = true;
+                    }
                     ptr::drop_in_place(value);
                 }
             }
