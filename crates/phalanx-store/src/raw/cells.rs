@@ -12,6 +12,7 @@
 #![allow(unsafe_code)]
 
 use super::lane::amortised;
+use super::prefetch;
 use crate::AllocError;
 use crate::generation;
 use alloc::alloc::{alloc, dealloc, realloc};
@@ -60,6 +61,14 @@ impl<T> Cells<T> {
     pub(crate) const unsafe fn value(&self, slot: usize) -> *mut T {
         // SAFETY: the slot is not above the capacity, so the pointer is within the values of the block or at their end.
         unsafe { self.values().add(slot) }
+    }
+
+    /// Prefetches the value of a slot, which may not exist. Shorter values than a cache line are left to the processor.
+    #[inline(always)]
+    pub(crate) fn prefetch(&self, slot: usize) {
+        if size_of::<T>() > 64 {
+            prefetch(self.values().wrapping_add(slot));
+        }
     }
 
     /// Returns a pointer to the word of a slot.

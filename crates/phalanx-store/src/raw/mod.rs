@@ -15,6 +15,7 @@ mod cold;
 mod dense;
 mod drop_guard;
 mod lane;
+mod prefetch;
 mod row;
 mod rows;
 mod slices;
@@ -25,6 +26,8 @@ pub use dense::{Dense, DenseIndex};
 #[doc(hidden)]
 pub use drop_guard::{DropGuard, drop_all};
 pub use lane::{Lane, LaneOf};
+#[doc(hidden)]
+pub use prefetch::prefetch;
 pub use row::{copy_row, row_ptr, swap_row};
 pub use rows::Rows;
 #[doc(hidden)]

@@ -28,6 +28,7 @@ impl<V: Vacancy, T> SlottedStore<V, T> {
             let mut visit = |slot: usize, bit: u64| {
                 let (store, ended) = &mut group.state;
                 let slot = word as usize * 64 + slot;
+                store.cells.prefetch(slot + 64);
                 // SAFETY: the slot is occupied. Its word is dead and its bit noted before its value is dropped; then the value
                 // belongs to this function alone.
                 unsafe {
@@ -348,6 +349,7 @@ impl<V: Vacancy, T> Emptying for SlottedStore<V, T> {
         // and its value is read once.
         unsafe {
             let (slot, generation) = self.end_first(place)?;
+            self.cells.prefetch(slot + 64);
             Some((V::Key::from_parts(slot as u32, generation), self.cells.value(slot).read()))
         }
     }
