@@ -84,7 +84,7 @@ pub(crate) struct Table {
     /// Bytes of a row in all lanes.
     row_bytes: usize,
     needs_drop: bool,
-    /// By lane: whether its values need a drop.
+    /// By lane: whether its values need a drop. Empty if none does.
     drop_lanes: Box<[bool]>,
     /// Whether a component is tracked.
     pub(crate) tracked: bool,
@@ -102,28 +102,32 @@ unsafe impl Sync for Table {}
 impl Table {
     /// Creates a table without rows.
     pub(crate) fn try_new(signature: Signature, components: &Components, number: u32) -> Result<Table, AllocError> {
-        let lane_count = signature.iter().map(|id| components.info(id).lanes.len()).sum();
+        let mut columns = try_vec(signature.len())?;
+        let mut lane_count = 0;
+        for id in signature.iter() {
+            let info = components.info(id);
+            lane_count += info.lanes.len();
+            let (lanes, drop, track) = (info.lanes.len() as u16, info.drop, info.track);
+            columns.push(Column { id, first: 0, lanes, drop, track });
+        }
         if lane_count > usize::from(u16::MAX) {
             return Err(AllocError::CapacityOverflow);
         }
-        let (mut lanes, mut columns) = (try_vec(lane_count)?, try_vec(signature.len())?);
-        columns.extend(signature.iter().map(|id| {
-            let info = components.info(id);
-            Column { id, first: 0, lanes: info.lanes.len() as u16, drop: info.drop, track: info.track }
-        }));
+        let mut lanes = try_vec(lane_count)?;
         sort_short_by_key(&mut columns, |column: &Column| components.rank(column.id));
-        let mut drop_lanes = try_vec(lane_count)?;
+        let needs_drop = columns.iter().any(|column| column.drop.is_some());
+        let mut drop_lanes = try_vec(if needs_drop { lane_count } else { 0 })?;
         for column in &mut columns {
             column.first = lanes.len() as u16;
             let rows = &components.info(column.id).lanes;
-            drop_lanes.extend(rows.iter().map(|_| column.drop.is_some()));
+            drop_lanes.extend(rows.iter().filter(|_| needs_drop).map(|_| column.drop.is_some()));
             lanes.extend(rows.iter().map(|row| Lane::new(*row)));
         }
         Ok(Table {
             signature,
             entities: LaneOf::new(),
             row_bytes: lanes.iter().map(Lane::row_size).sum::<usize>() + size_of::<Entity>(),
-            needs_drop: columns.iter().any(|c| c.drop.is_some()),
+            needs_drop,
             drop_lanes: drop_lanes.into(),
             tracked: columns.iter().any(|c| c.track != Track::None),
             lanes: NonNull::from(Box::leak(lanes.into_boxed_slice())),
@@ -267,7 +271,7 @@ impl Table {
     #[inline(never)]
     fn try_grow(&mut self, additional: u32, epoch: &mut Epoch) -> Result<(), AllocError> {
         let needed = self.len.checked_add(additional).ok_or(AllocError::CapacityOverflow)?;
-        let first = (4096 / self.row_bytes).clamp(4, 64) as u32;
+        let first = (1024 / self.row_bytes).clamp(4, 16) as u32;
         let cap = self.cap.saturating_mul(2).max(needed).max(first);
         self.try_resize(cap, epoch)
     }
@@ -388,7 +392,8 @@ impl Table {
             match keep {
                 Keep::All => self.relocate(last, row, core::iter::repeat(true)),
                 Keep::None => self.relocate(last, row, core::iter::repeat(false)),
-                Keep::NeedsDrop => self.relocate(last, row, self.drop_lanes.iter().copied()),
+                Keep::NeedsDrop if self.needs_drop => self.relocate(last, row, self.drop_lanes.iter().copied()),
+                Keep::NeedsDrop => self.relocate(last, row, core::iter::repeat(false)),
                 Keep::Lanes(flags) => self.relocate(last, row, flags.iter().copied()),
             }
             let moved = *self.entities.at(last);
