@@ -10,13 +10,19 @@ use core::fmt;
 use std::collections::HashMap;
 
 /// The matches of queries, by type. Taken out of the world while they are used.
-#[derive(Default)]
 pub(crate) struct QueryCache {
-    indices: HashMap<TypeId, u32, TypeIdHasher>,
     /// The matches, each with the type of its query.
     list: Vec<(TypeId, Box<dyn Any>)>,
-    /// The number of the matches that were used last under these bits of their type id.
-    direct: Option<Box<[u32; 64]>>,
+    /// By bits of the type id: the number of the matches that were used last, or `u32::MAX`.
+    direct: [u32; 64],
+    /// The types that share a slot of `direct` with others.
+    shared: HashMap<TypeId, u32, TypeIdHasher>,
+}
+
+impl Default for QueryCache {
+    fn default() -> QueryCache {
+        QueryCache { list: Vec::new(), direct: [u32::MAX; 64], shared: HashMap::default() }
+    }
 }
 
 impl QueryCache {
@@ -29,36 +35,47 @@ impl QueryCache {
     #[track_caller]
     pub(super) fn matches<D: QueryData, F: QueryFilter>(&mut self) -> &mut MatchesOf<D, F> {
         let key = TypeId::of::<(D::Static, F)>();
-        let guess = self.direct.as_ref().map_or(u32::MAX, |direct| direct[cache_slot(&key)]) as usize;
-        let at = match self.list.get(guess) {
-            Some((found, _)) if *found == key => guess,
-            _ => self.find_slow::<D, F>(key),
+        let at = match self.find_direct(key) {
+            Some(at) => at,
+            None => self.find_slow::<D, F>(key),
         };
         self.list[at].1.downcast_mut().expect("matches are kept under their own type")
     }
 
     /// Returns the matches of a query, if there are any.
     pub(super) fn peek<D: QueryData, F: QueryFilter>(&self) -> Option<&MatchesOf<D, F>> {
-        self.list[*self.indices.get(&TypeId::of::<(D::Static, F)>())? as usize].1.downcast_ref()
+        let key = TypeId::of::<(D::Static, F)>();
+        let at = self.find_direct(key).or_else(|| self.shared.get(&key).map(|at| *at as usize))?;
+        self.list[at].1.downcast_ref()
+    }
+
+    /// Returns the number of the matches that were used last under the bits of a type id, if they are of this type.
+    #[inline(always)]
+    fn find_direct(&self, key: TypeId) -> Option<usize> {
+        let at = self.direct[cache_slot(&key)] as usize;
+        self.list.get(at).is_some_and(|(found, _)| *found == key).then_some(at)
     }
 
     #[cold]
     #[inline(never)]
     #[track_caller]
     fn find_slow<D: QueryData, F: QueryFilter>(&mut self, key: TypeId) -> usize {
-        let at = match self.indices.get(&key) {
+        let slot = &mut self.direct[cache_slot(&key)];
+        let at = match self.shared.get(&key) {
             Some(at) => *at,
             None => {
                 // Not in a closure: the panic of a query that aliases names the line of the caller.
                 Access::of_data::<D>();
                 let matches: MatchesOf<D, F> = QueryMatches::new();
                 let at = self.list.len() as u32;
+                if let Some((neighbour, _)) = self.list.get(*slot as usize) {
+                    self.shared.extend([(*neighbour, *slot), (key, at)]);
+                }
                 self.list.push((key, Box::new(matches)));
-                self.indices.insert(key, at);
                 at
             }
         };
-        self.direct.get_or_insert_with(|| Box::new([u32::MAX; 64]))[cache_slot(&key)] = at;
+        *slot = at;
         at as usize
     }
 }
