@@ -4,6 +4,7 @@ use crate::alloc::{try_box, try_reserve, try_reserve_at, try_reserve_map};
 use crate::bundle::Required;
 use crate::component::{ComponentId, Components, TypeIdHasher, cache_slot};
 use crate::error::{DuplicateComponent, StructuralError};
+use crate::few::Few;
 use crate::layout::Kind;
 use crate::seeded::NumberMap;
 use crate::signature::Signature;
@@ -21,7 +22,7 @@ pub(crate) struct BundleInfo {
     /// `sparse`. [`ABSENT`](crate::bundle::ABSENT) for an optional component that is not there.
     pub(crate) columns: Box<[u16]>,
     /// The components of the bundle in order: [`UNKNOWN`](ComponentId::UNKNOWN) for an optional component that is not there.
-    pub(crate) ids: Box<[ComponentId]>,
+    pub(crate) ids: Few<ComponentId>,
     /// The storages of the sparse components, in the order of the bundle, then of the required ones.
     pub(crate) sparse: Box<[u32]>,
     /// The number of storages in `sparse` that are of the bundle itself.
@@ -109,13 +110,19 @@ impl<'e> EdgeKey<'e> {
     }
 }
 
+/// In the cache of bundles: none.
+const NO_BUNDLE: u32 = u32::MAX;
+
 /// The bundles of a world, by type.
 #[derive(Debug)]
 pub(crate) struct BundleInfos {
     list: Vec<BundleInfo>,
-    by_type: HashMap<TypeId, u32, TypeIdHasher>,
-    /// A cache of `by_type`, by bits of the type id.
-    cache: Box<[u32; 64]>,
+    /// By bits of the type id: the bundle that was found last, or [`NO_BUNDLE`].
+    cache: [u32; 64],
+    /// A bit for each slot that several types share.
+    crowded: u64,
+    /// The types that share a slot of `cache` with others.
+    shared: HashMap<TypeId, u32, TypeIdHasher>,
     /// The bundles that are not found by their type alone, if there are any.
     variants: Option<Box<Variants>>,
     /// The number of sparse storages of components that a bundle requires.
@@ -137,14 +144,9 @@ struct Variants {
 
 impl BundleInfos {
     /// Creates an empty list.
-    pub(crate) fn try_new() -> Result<BundleInfos, AllocError> {
-        Ok(BundleInfos {
-            list: Vec::new(),
-            by_type: HashMap::default(),
-            cache: try_box([u32::MAX; 64])?,
-            variants: None,
-            required_sparse: 0,
-        })
+    pub(crate) fn new() -> BundleInfos {
+        let (list, shared) = (Vec::new(), HashMap::default());
+        BundleInfos { list, cache: [NO_BUNDLE; 64], crowded: 0, shared, variants: None, required_sparse: 0 }
     }
 
     /// Returns the id of a bundle type, if it was added.
@@ -159,7 +161,7 @@ impl BundleInfos {
 
     #[cold]
     fn find_slow(&mut self, key: TypeId) -> Option<usize> {
-        let at = *self.by_type.get(&key)?;
+        let at = *self.shared.get(&key)?;
         self.cache[cache_slot(&key)] = at;
         Some(at as usize)
     }
@@ -247,9 +249,7 @@ impl BundleInfos {
 
     /// Removes all bundles and their edges, when tables are renumbered.
     pub(crate) fn clear(&mut self) {
-        (self.list, self.by_type) = (Vec::new(), HashMap::default());
-        self.cache.fill(u32::MAX);
-        (self.variants, self.required_sparse) = (None, 0);
+        *self = BundleInfos::new();
     }
 
     /// Adds a bundle with its table, columns, components, sparse storages and required components. Returns its id.
@@ -259,7 +259,7 @@ impl BundleInfos {
         &mut self,
         key: BundleKey,
         (table, columns): (u32, Box<[u16]>),
-        ids: Box<[ComponentId]>,
+        ids: Few<ComponentId>,
         (signature, sparse, own_sparse): (Signature, Box<[u32]>, usize),
         required: Box<[Required]>,
     ) -> Result<usize, AllocError> {
@@ -274,9 +274,16 @@ impl BundleInfos {
         let (id, mut type_key) = (at as u32, TypeId::of::<NoType>());
         match (key, &mut self.variants) {
             (BundleKey::Type(key), _) => {
-                try_reserve_map(&mut self.by_type, 1)?;
-                self.by_type.insert(key, id);
-                self.cache[cache_slot(&key)] = id;
+                let (slot, bit) = (&mut self.cache[cache_slot(&key)], 1 << cache_slot(&key));
+                if let Some(neighbour) = self.list.get(*slot as usize) {
+                    try_reserve_map(&mut self.shared, 2)?;
+                    if self.crowded & bit == 0 {
+                        self.shared.insert(neighbour.key, *slot);
+                    }
+                    self.shared.insert(key, id);
+                    self.crowded |= bit;
+                }
+                *slot = id;
                 type_key = key;
             }
             (BundleKey::Present(key, present), Some(variants)) => {
@@ -331,13 +338,12 @@ impl BundleInfos {
 ///
 /// Returns [`StructuralError::Duplicate`] if an id occurs twice, and [`StructuralError::Alloc`] if allocation fails.
 pub(crate) fn signature(ids: &[ComponentId], components: &Components) -> Result<Signature, StructuralError> {
-    let (mut all, mut signature) = (Signature::EMPTY, Signature::EMPTY);
-    for &id in ids.iter().filter(|id| **id != ComponentId::UNKNOWN) {
+    let mut signature = Signature::EMPTY;
+    for (at, &id) in ids.iter().enumerate().filter(|(_, id)| **id != ComponentId::UNKNOWN) {
         let info = components.info(id);
-        if all.has(id) {
+        if ids[..at].contains(&id) {
             return Err(DuplicateComponent { component: info.name() }.into());
         }
-        all.try_insert(id)?;
         if info.kind() == Kind::Table {
             signature.try_insert(id)?;
         }

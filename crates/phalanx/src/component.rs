@@ -6,6 +6,7 @@ pub use requirement::Requirement;
 
 use crate::alloc::{try_box, try_clone_map, try_clone_slice, try_reserve, try_reserve_map, try_vec};
 use crate::change_detection::{Clock, Track};
+use crate::few::Few;
 use crate::layout::{Kind, Layout};
 use crate::links::RelationInfo;
 use crate::plain::{ByteInfo, Bytes, IsPlain};
@@ -261,7 +262,7 @@ impl<C: Component> ReflectedOf<C> {
 pub struct ComponentInfo {
     pub(crate) name: &'static str,
     pub(crate) type_id: Option<TypeId>,
-    pub(crate) lanes: Box<[core::alloc::Layout]>,
+    pub(crate) lanes: Few<core::alloc::Layout>,
     pub(crate) drop: Option<DropFn>,
     pub(crate) clone: Option<Cloning>,
     pub(crate) write: WriteFn,
@@ -280,6 +281,8 @@ pub struct ComponentInfo {
     /// The fields, if they are known.
     #[cfg(feature = "reflect")]
     pub(crate) reflected: Option<&'static ReflectedInfo>,
+    /// A number that is in the canonical order: see [`Components::rank`].
+    pub(crate) rank: u32,
     /// The accesses that were counted.
     pub(crate) usage: Usage,
 }
@@ -287,7 +290,7 @@ pub struct ComponentInfo {
 impl ComponentInfo {
     /// Clones the properties, without the counts.
     pub(crate) fn try_clone(&self) -> Result<ComponentInfo, AllocError> {
-        Ok(ComponentInfo { lanes: try_clone_slice(&self.lanes)?.into(), usage: Usage::default(), ..*self })
+        Ok(ComponentInfo { lanes: Few::try_copy(&self.lanes)?, usage: Usage::default(), ..*self })
     }
 
     /// Compares two components in canonical order, by name.
@@ -414,15 +417,14 @@ impl Clone for RegistryId {
 pub struct Components {
     pub(crate) registry_id: RegistryId,
     infos: Vec<ComponentInfo>,
-    by_type: HashMap<TypeId, ComponentId, TypeIdHasher>,
-    /// A cache of `by_type`, by bits of the type id. Most look-ups end here.
+    /// By bits of the type id: the type that was registered first. Most look-ups end here.
     cache: Box<[(TypeId, ComponentId); CACHE_SLOTS]>,
+    /// The types that are not in `cache`, because another one was there.
+    others: HashMap<TypeId, ComponentId, TypeIdHasher>,
     /// The components without a column.
     zero_sized: Signature,
     /// The ids in canonical order: see [`rank`](Components::rank).
     order: Vec<ComponentId>,
-    /// By id: a number that is in the order of `order`.
-    ranks: Vec<u32>,
 }
 
 const CACHE_SLOTS: usize = 64;
@@ -445,7 +447,7 @@ impl Components {
         let row = ComponentInfo {
             name: "row",
             type_id: None,
-            lanes: try_clone_slice(row_lanes)?.into(),
+            lanes: Few::try_copy(row_lanes)?,
             drop: None,
             clone: Some(Cloning::Bytes),
             write: crate::layout::write_nothing,
@@ -459,15 +461,15 @@ impl Components {
             is_hidden: true,
             #[cfg(feature = "reflect")]
             reflected: None,
+            rank: 0,
             usage: Usage::default(),
         };
         // A few more are registered in every world.
-        let (mut infos, mut order, mut ranks) = (try_vec(4)?, try_vec(8)?, try_vec(8)?);
+        let (mut infos, mut order) = (try_vec(4)?, try_vec(8)?);
         infos.push(row);
         order.push(ComponentId::ROW);
-        ranks.push(0);
-        let (registry_id, by_type, zero_sized) = (RegistryId::new(), HashMap::default(), Signature::EMPTY);
-        Ok(Components { registry_id, infos, by_type, cache, zero_sized, order, ranks })
+        let (registry_id, others, zero_sized) = (RegistryId::new(), HashMap::default(), Signature::EMPTY);
+        Ok(Components { registry_id, infos, cache, others, zero_sized, order })
     }
 
     /// Clones the registry: the same components under the same ids, with another identity.
@@ -479,11 +481,10 @@ impl Components {
         Ok(Components {
             registry_id: self.registry_id.clone(),
             infos,
-            by_type: try_clone_map(&self.by_type)?,
             cache: try_box(*self.cache)?,
+            others: try_clone_map(&self.others)?,
             zero_sized: self.zero_sized.try_clone()?,
             order: try_clone_slice(&self.order)?,
-            ranks: try_clone_slice(&self.ranks)?,
         })
     }
 
@@ -493,7 +494,7 @@ impl Components {
     /// reserved component first, then by name. Registering more components never changes how two components compare.
     #[inline]
     pub(crate) fn rank(&self, id: ComponentId) -> u32 {
-        self.ranks[id.index()]
+        self.info(id).rank
     }
 
     /// Returns the ids of all components in canonical order.
@@ -512,7 +513,10 @@ impl Components {
     /// Returns the id of a type, or [`UNKNOWN`](ComponentId::UNKNOWN) if it is not registered.
     #[cold]
     pub(crate) fn id_of_type(&self, key: TypeId) -> ComponentId {
-        self.by_type.get(&key).copied().unwrap_or(ComponentId::UNKNOWN)
+        match self.cache[cache_slot(&key)] {
+            (found, id) if found == key => id,
+            _ => self.others.get(&key).copied().unwrap_or(ComponentId::UNKNOWN),
+        }
     }
 
     /// Returns `true` if rows cannot be given the component: it is the reserved one, that of a relation, or that of names.
@@ -526,8 +530,7 @@ impl Components {
         if id != ComponentId::UNKNOWN {
             return Ok(id);
         }
-        let mut lanes = try_vec(C::Layout::LANES)?;
-        C::Layout::lanes(&mut |lane| lanes.push(lane));
+        let lanes = Few::try_new(C::Layout::LANES, |push| C::Layout::lanes(push))?;
         self.add(ComponentInfo {
             name: C::RELATION.map_or_else(core::any::type_name::<C>, |relation| relation.name()),
             type_id: Some(TypeId::of::<C>()),
@@ -536,7 +539,7 @@ impl Components {
             has_address: lanes.is_empty() || !C::Layout::COPY,
             bytes: crate::layout::bytes::<C>(),
             track: C::Layout::TRACK,
-            lanes: lanes.into(),
+            lanes,
             drop: C::Layout::DROP,
             clone: crate::layout::cloning::<C>(),
             write: crate::layout::write_value::<C>,
@@ -546,35 +549,38 @@ impl Components {
             is_hidden: C::HIDDEN,
             #[cfg(feature = "reflect")]
             reflected: ReflectedOf::<C>::INFO,
+            rank: 0,
             usage: Usage::default(),
         })
     }
 
     /// Adds a component and returns its id. Nothing changes if allocation fails.
-    pub(crate) fn add(&mut self, info: ComponentInfo) -> Result<ComponentId, AllocError> {
+    pub(crate) fn add(&mut self, mut info: ComponentInfo) -> Result<ComponentId, AllocError> {
         let id = ComponentId(self.infos.len() as u32);
         try_reserve(&mut self.infos, 1)?;
-        try_reserve_map(&mut self.by_type, usize::from(info.type_id.is_some()))?;
+        let is_first = |key: &TypeId| self.cache[cache_slot(key)].1 == ComponentId::UNKNOWN;
+        let other = info.type_id.filter(|key| !is_first(key));
+        try_reserve_map(&mut self.others, usize::from(other.is_some()))?;
         try_reserve(&mut self.order, 1)?;
-        try_reserve(&mut self.ranks, 1)?;
         if info.lanes.is_empty() {
             self.zero_sized.try_insert(id)?;
         }
         let at = 1 + self.order[1..].partition_point(|other| self.info(*other).compare(&info).is_le());
         let rank = rank::between(self.rank(self.order[at - 1]), self.order.get(at).map(|after| self.rank(*after)));
         self.order.insert(at, id);
-        self.ranks.push(rank.unwrap_or(0));
+        match (info.type_id, other) {
+            (_, Some(key)) => _ = self.others.insert(key, id),
+            (Some(key), None) => self.cache[cache_slot(&key)] = (key, id),
+            (None, None) => {}
+        }
+        info.rank = rank.unwrap_or(0);
+        self.infos.push(info);
         if rank.is_none() {
             // The first one is the reserved component.
             for (id, rank) in self.order[1..].iter().zip(rank::even(self.order.len())) {
-                self.ranks[id.index()] = rank;
+                self.infos[id.index()].rank = rank;
             }
         }
-        if let Some(key) = info.type_id {
-            self.by_type.insert(key, id);
-            self.cache[cache_slot(&key)] = (key, id);
-        }
-        self.infos.push(info);
         Ok(id)
     }
 
@@ -591,7 +597,7 @@ impl Components {
     /// Returns the id of a component of another world, if it has one here.
     pub(crate) fn known(&self, info: &ComponentInfo) -> Option<ComponentId> {
         match info.type_id {
-            Some(key) => self.by_type.get(&key).copied(),
+            Some(key) => Some(self.id_of_type(key)).filter(|id| *id != ComponentId::UNKNOWN),
             None => self.find_run_time(info),
         }
     }
@@ -648,22 +654,26 @@ impl Components {
 
     /// Returns `true` if no type is registered.
     pub fn is_empty(&self) -> bool {
-        self.by_type.is_empty()
+        self.infos.iter().all(|info| info.type_id.is_none())
     }
 
     /// Checks that types, ids and the canonical order agree.
     pub(crate) fn validate(&self) -> Result<(), &'static str> {
-        let typed = self.infos.iter().filter(|info| info.type_id.is_some()).count();
         let cached = self.cache.iter().filter(|(key, _)| *key != TypeId::of::<Vacant>()).map(|(key, id)| (key, id));
         let is_right = |(key, id): (&TypeId, &ComponentId)| {
             self.infos.get(id.index()).is_some_and(|info| info.type_id == Some(*key))
         };
-        if typed != self.by_type.len() || !self.by_type.iter().chain(cached).all(is_right) {
+        let is_found =
+            |(id, info): (ComponentId, &ComponentInfo)| info.type_id.is_none_or(|key| self.id_of_type(key) == id);
+        if !self.iter().all(is_found) || !self.others.iter().chain(cached).all(is_right) {
             return Err("a type without a component, or with the component of another type");
         }
-        let ranked = self.ranks.len() == self.infos.len()
-            && self.order.len() == self.infos.len()
-            && self.order.iter().map(|id| self.ranks.get(id.index())).is_sorted_by(|a, b| a.is_some() && a < b)
+        let ranked = self.order.len() == self.infos.len()
+            && self
+                .order
+                .iter()
+                .map(|id| Some(self.infos.get(id.index())?.rank))
+                .is_sorted_by(|a, b| a.is_some() && a < b)
             && self.order[1..].is_sorted_by(|a, b| self.info(*a).compare(self.info(*b)).is_le());
         if !ranked {
             return Err("a component that is not at its position in the canonical order");

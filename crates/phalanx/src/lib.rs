@@ -128,6 +128,7 @@ mod entities;
 mod error;
 pub mod event;
 pub mod executor;
+mod few;
 pub mod group;
 mod journal;
 pub mod layout;

@@ -61,6 +61,7 @@ pub(crate) struct SparseStorages {
 }
 
 impl SparseStorages {
+    #[inline(always)]
     pub(crate) fn new() -> SparseStorages {
         SparseStorages {
             storages: Vec::new(),

@@ -74,6 +74,7 @@ unsafe impl Sync for Storage {}
 
 impl Storage {
     /// Creates a storage without tables that knows these components.
+    #[inline(always)]
     pub(crate) fn new(components: Components) -> Storage {
         Storage {
             epoch: Epoch::default(),

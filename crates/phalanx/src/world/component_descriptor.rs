@@ -9,6 +9,7 @@ use super::World;
 use crate::alloc::unwrap_alloc;
 use crate::change_detection::Track;
 use crate::component::{Cloning, ComponentId, ComponentInfo};
+use crate::few::Few;
 use crate::layout::{Kind, write_bytes, write_nothing};
 use core::alloc::Layout;
 use std::borrow::Cow;
@@ -50,7 +51,7 @@ impl ComponentDescriptor {
         ComponentInfo {
             name: intern(&self.name),
             type_id: None,
-            lanes: if zero_sized { Box::default() } else { Box::new([layout]) },
+            lanes: if zero_sized { Vec::new().into() } else { Few::One(layout) },
             drop: self.drop,
             clone: self.clone.map(Cloning::Value),
             write: if zero_sized { write_nothing } else { write_bytes },
@@ -64,6 +65,7 @@ impl ComponentDescriptor {
             is_hidden: false,
             #[cfg(feature = "reflect")]
             reflected: None,
+            rank: 0,
             usage: Default::default(),
         }
     }

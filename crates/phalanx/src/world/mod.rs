@@ -140,25 +140,34 @@ unsafe impl Sync for World {}
 impl World {
     /// Creates a world without entities.
     pub fn new() -> World {
-        unwrap_alloc(Components::try_new(&crate::rows::LANES).and_then(World::try_with))
+        let mut world = World::without_tables(unwrap_alloc(Components::try_new(&crate::rows::LANES)));
+        unwrap_alloc(world.storage.table_of(&Signature::EMPTY));
+        world
     }
 
     /// Creates a world without entities that knows these components.
     pub(crate) fn try_with(components: Components) -> Result<World, AllocError> {
+        let mut world = World::without_tables(components);
+        world.storage.table_of(&Signature::EMPTY)?;
+        Ok(world)
+    }
+
+    /// Creates a world without the table of entities without components, which every world has.
+    fn without_tables(components: Components) -> World {
+        let id = next_id();
         let mut world = World {
             identity: next_id(),
-            id: next_id(),
+            id,
             storage: Storage::new(components),
             observers: None,
             dispatcher: None,
-            bundles: BundleInfos::try_new()?,
+            bundles: BundleInfos::new(),
             queries: None,
             resources: Default::default(),
             despawn_set: DespawnSet::default(),
         };
-        world.storage.sparse.clock.id = world.id;
-        world.storage.table_of(&Signature::EMPTY)?;
-        Ok(world)
+        world.storage.sparse.clock.id = id;
+        world
     }
 
     /// Returns a number that no other world of the process has or had. It does not change when the world is compacted or rolled

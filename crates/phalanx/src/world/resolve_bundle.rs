@@ -6,6 +6,7 @@ use crate::bundle::{Bundle, Required};
 use crate::bundle_info::{self, BundleKey};
 use crate::component::ComponentId;
 use crate::error::StructuralError;
+use crate::few::Few;
 use crate::layout::Kind;
 use crate::signature::Signature;
 use core::any::TypeId;
@@ -92,7 +93,7 @@ impl World {
         }
         let signature = bundle_info::signature(ids, &self.storage.components)?;
         let table = self.storage.table_of(&signature)?;
-        let (key, ids) = (BundleKey::Exactly(try_clone_slice(ids)?.into()), try_clone_slice(ids)?.into());
+        let (key, ids) = (BundleKey::Exactly(try_clone_slice(ids)?.into()), Few::try_copy(ids)?);
         Ok(self.add_bundle(key, table, ids, signature, Box::default())?)
     }
 
@@ -109,7 +110,7 @@ impl World {
         &mut self,
         key: BundleKey,
         table: u32,
-        ids: Box<[ComponentId]>,
+        ids: Few<ComponentId>,
         signature: Signature,
         required: Box<[Required]>,
     ) -> Result<usize, AllocError> {
@@ -179,7 +180,7 @@ impl World {
         bits: u32,
     ) -> Result<usize, AllocError> {
         let (all, info) = (self.bundles.get(bundle_id), self.bundles.get(reduced));
-        let (ids, table) = (try_clone_slice(&info.ids)?, info.table);
+        let (ids, table) = (Few::try_copy(&info.ids)?, info.table);
         let mut required = try_vec(info.required.len())?;
         required.extend(info.required.iter().copied().filter(|required| {
             let storage_id = self.storage.sparse.storage_id(required.id);
@@ -188,7 +189,7 @@ impl World {
         }));
         let signature = info.signature.try_clone()?;
         let key = BundleKey::Without(reduced as u32, first as u32, bits);
-        self.add_bundle(key, table, ids.into(), signature, required.into())
+        self.add_bundle(key, table, ids, signature, required.into())
     }
 
     /// Creates the edge of a bundle from a table, if it does not exist.
