@@ -4,6 +4,7 @@
 //! listeners, where values that need no drop are not kept.
 #![allow(unsafe_code)]
 
+use super::sparse_storage::Discards;
 use super::{DisplacedValue, SparseStorages, Store};
 use crate::alloc::try_reserve;
 use crate::bundle::SparsePtr;
@@ -150,30 +151,49 @@ impl SparseStorages {
         if !self.linear.is_empty() {
             self.remove_linear::<KEEP>(slot);
         }
-        let words = if slot.index() < self.masks.slots() { self.masks.stride() } else { 0 };
-        for word in 0..words {
+        if slot.index() < self.masks.slots() {
+            self.remove_from_sets::<KEEP>(slot);
+        }
+        self.sort_displaced(first);
+    }
+
+    /// Removes the values of a covered slot that is despawned from sparse sets.
+    #[inline(never)]
+    fn remove_from_sets<const KEEP: bool>(&mut self, slot: Entity) {
+        for word in 0..self.masks.stride() {
             // SAFETY: the slot is covered, and the word is less than the stride.
             let mut bits = core::mem::take(unsafe { self.masks.word_unchecked_mut(slot.index(), word) });
             if bits == 0 {
                 continue;
             }
             if word == 0 {
-                self.last_despawned = bits;
+                if bits != self.last_despawned {
+                    self.last_despawned = bits;
+                }
+                // Read again from its place, which is in a near cache. So a predicted branch waits for the mask of the slot, but
+                // the sparse sets do not.
+                bits = *core::hint::black_box(&self.last_despawned);
             }
             while bits != 0 {
                 let storage_id = self.by_bit[(word * 64 + bits.trailing_zeros()) as usize];
                 bits &= bits - 1;
-                if KEEP || !self.storages[storage_id as usize].discard(slot) {
-                    self.remove_kept(slot, storage_id);
+                if KEEP || !self.storages[storage_id as usize].discard_in_set(slot) {
+                    self.remove_from_set::<KEEP>(slot, storage_id);
                 }
             }
         }
-        self.sort_displaced(first);
     }
 
-    /// Removes a value of a slot that is despawned. Not inlined: discarded values are more frequent.
+    /// Removes a value of a slot that is despawned from a sparse set. Not inlined: sets without groups are more frequent.
     #[inline(never)]
-    fn remove_kept(&mut self, slot: Entity, storage_id: u32) {
+    fn remove_from_set<const KEEP: bool>(&mut self, slot: Entity, storage_id: u32) {
+        if !KEEP && self.get(storage_id).discards == Discards::AfterLeaving {
+            self.leave_requiring(slot, storage_id);
+            // SAFETY: the values can be discarded, and the slot has just left the groups.
+            if unsafe { self.get_mut(storage_id).discard_after_leaving(slot) } {
+                return;
+            }
+        }
         self.remove(slot, storage_id, true);
     }
 
@@ -182,7 +202,7 @@ impl SparseStorages {
     fn remove_linear<const KEEP: bool>(&mut self, slot: Entity) {
         for at in 0..self.linear.len() {
             let storage_id = self.linear[at];
-            if KEEP || !self.storages[storage_id as usize].discard(slot) {
+            if KEEP || !self.storages[storage_id as usize].discard_in_linear(slot) {
                 self.remove(slot, storage_id, true);
             }
         }

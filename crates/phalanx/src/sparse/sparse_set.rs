@@ -133,13 +133,14 @@ impl SparseSet {
     ///
     /// # Safety
     ///
-    /// Removal is by swapping, and values need no drop.
+    /// Removal is by swapping, and values need no drop. The slot is not an extra row.
     #[inline(always)]
     pub(super) unsafe fn discard(&mut self, slot: Entity) -> bool {
+        debug_assert!(self.removal == Removal::Swap && !slot.is_row());
         let KeySlot::Occupied(position) = self.dense.key_slot(slot) else { return false };
         // SAFETY: the key slot is occupied; removal is by swapping and the value needs no drop, by the caller's
-        // contract. The two rows that are shifted are in use and differ.
-        unsafe { self.swap_remove_with(slot, position, |rows, last, position| rows.shift(last, position)) };
+        // contract, so that there are no holes. The two rows that are shifted are in use and differ.
+        unsafe { self.dense.swap_remove_with(slot, position, |rows, last, position| rows.shift(last, position)) };
         true
     }
 

@@ -36,6 +36,17 @@ impl Store {
     }
 }
 
+/// Whether the value of a slot that is despawned without listeners need not be kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Discards {
+    /// It is kept.
+    No,
+    /// It need not be kept when the slot has left the groups that require the component.
+    AfterLeaving,
+    /// It need not be kept. No group names the component.
+    Yes,
+}
+
 /// A component with a storage of its own.
 #[derive(Debug)]
 pub(crate) struct SparseStorage {
@@ -47,8 +58,8 @@ pub(crate) struct SparseStorage {
     pub(super) first_word_bit: u64,
     /// Whether the component is tracked by columns.
     pub(super) is_column_tracked: bool,
-    /// Whether removed values need not be kept: [`can_discard`](SparseStorage::can_discard), cached.
-    pub(super) discards: bool,
+    /// Whether removed values need not be kept: [`find_discards`](SparseStorage::find_discards), cached.
+    pub(super) discards: Discards,
     /// The groups that require the component.
     pub(super) required_by: Vec<u32>,
     /// The groups that exclude the component.
@@ -79,7 +90,7 @@ impl SparseStorage {
             bit,
             first_word_bit: bit.filter(|bit| *bit < 64).map_or(0, |bit| 1 << bit),
             is_column_tracked: info.track == Track::Column,
-            discards: false,
+            discards: Discards::No,
             required_by: Vec::new(),
             excluded_by: Vec::new(),
             removed_counts: [0; 2],
@@ -188,22 +199,26 @@ impl SparseStorage {
         self.required_by.len() | self.excluded_by.len() == 0
     }
 
-    /// Returns `true` if removed values need not be kept.
+    /// Returns whether removed values need not be kept.
     ///
-    /// That is: no group names the component, it needs no drop, it is not tracked by columns, and a sparse set removes
-    /// by swapping.
-    pub(super) fn can_discard(&self) -> bool {
+    /// They are kept if they need a drop, if the component is tracked by columns, or if a sparse set does not remove by
+    /// swapping.
+    pub(super) fn find_discards(&self) -> Discards {
         let by_swap = match &self.store {
             Store::Pool(set) => set.removal == Removal::Swap,
             Store::Linear(_) => true,
         };
-        by_swap && self.is_ungrouped() && !self.is_column_tracked && !self.values().needs_drop()
+        match by_swap && !self.is_column_tracked && !self.values().needs_drop() {
+            false => Discards::No,
+            true if self.is_ungrouped() => Discards::Yes,
+            true => Discards::AfterLeaving,
+        }
     }
 
-    /// Updates the cached [`can_discard`](SparseStorage::can_discard): after a change of the groups that name the
+    /// Updates the cached [`find_discards`](SparseStorage::find_discards): after a change of the groups that name the
     /// component, or of the removal policy.
     pub(super) fn update_discards(&mut self) {
-        self.discards = self.can_discard();
+        self.discards = self.find_discards();
     }
 
     /// Reserves capacity for a value of `slot`, and returns where it is to be written. `FRESH` says that it has none.
@@ -254,28 +269,41 @@ impl SparseStorage {
         }
     }
 
-    /// Removes the value of a slot that is despawned, without keeping it. Returns `false` if the value may still be
-    /// there.
+    /// Removes the value of a slot that is despawned from a sparse set that no group names, without keeping it. Returns
+    /// `false` if the value may still be there.
     #[inline(always)]
-    pub(super) fn discard(&mut self, slot: Entity) -> bool {
-        if !self.discards {
+    pub(super) fn discard_in_set(&mut self, slot: Entity) -> bool {
+        // SAFETY: values can be discarded, and there are no groups to leave.
+        self.discards == Discards::Yes && unsafe { self.discard_after_leaving(slot) }
+    }
+
+    /// Removes the value of a slot that is despawned from a sparse set, without keeping it. Returns `false` if the value may
+    /// still be there.
+    ///
+    /// # Safety
+    ///
+    /// The values can be [discarded](Discards). The slot is in no group that requires the component.
+    #[inline(always)]
+    pub(super) unsafe fn discard_after_leaving(&mut self, slot: Entity) -> bool {
+        if slot.is_row() {
             return false;
         }
-        match &mut self.store {
-            Store::Pool(set) => {
-                // SAFETY: values can be discarded: the set removes by swapping, and they need no drop.
-                if !unsafe { set.discard(slot) } {
-                    return false;
-                }
-            }
-            Store::Linear(linear) => {
-                if linear.remove(slot).is_none() {
-                    return true;
-                }
-            }
+        // SAFETY: values can be discarded, by the caller's contract: the set removes by swapping, and they need no drop. The slot
+        // is no extra row, as just tested.
+        let is_removed = unsafe { self.sparse_set_mut().discard(slot) };
+        self.removed_counts[1] += u64::from(is_removed);
+        is_removed
+    }
+
+    /// Removes the value of a slot that is despawned from a linear storage, without keeping it. Returns `false` if the value
+    /// may still be there.
+    #[inline(always)]
+    pub(super) fn discard_in_linear(&mut self, slot: Entity) -> bool {
+        if let (Discards::Yes, Store::Linear(linear)) = (self.discards, &mut self.store) {
+            self.removed_counts[1] += u64::from(linear.remove(slot).is_some());
+            return true;
         }
-        self.removed_counts[1] += 1;
-        true
+        false
     }
 
     /// Removes all values, which stay initialised, and returns how many rows a sparse set had.

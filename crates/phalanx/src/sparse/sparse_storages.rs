@@ -307,7 +307,7 @@ impl SparseStorages {
             if self.storage_id(storage.id) != Some(storage_id) {
                 return Err("a sparse storage that is not found by its component");
             }
-            if storage.discards != storage.can_discard() {
+            if storage.discards != storage.find_discards() {
                 return Err("a sparse storage that does not know whether it discards values");
             }
             match &storage.store {

@@ -1,5 +1,6 @@
 //! Operations on many entities and rows, with components of all layouts.
 
+use super::{Burning, Marked, Name, Position};
 use phalanx::group::{Observed, Owned};
 use phalanx::query::{AllRows, ExtraRows};
 use phalanx::{CommandBuffer, Component, Entity, Key, Role, Without, World};
@@ -499,4 +500,34 @@ fn rows_end_with_their_entity_in_the_order_of_their_making() {
         }
         assert_eq!(std::mem::take(&mut *ENDED.lock().unwrap()), (1..=9).collect::<Vec<_>>());
     }
+}
+
+#[test]
+fn a_despawn_moves_the_last_value_wherever_its_entity_is_in_the_index() {
+    let mut world = World::new();
+    let entities: Vec<Entity> = (0..9000).map(|n| world.spawn(Position(n))).collect();
+    // The indices of the others are beyond the window of an index with few keys.
+    let few = [3, 8999, 5, 8000].map(|n: usize| entities[n]);
+    for (n, entity) in (0..).zip(few) {
+        world.insert(entity, (Burning(n), Marked)).unwrap();
+    }
+    for (gone, left) in [(few[0], vec![3, 1, 2]), (few[1], vec![3, 2]), (few[3], vec![2]), (few[2], vec![])] {
+        world.despawn(gone).unwrap();
+        world.validate().unwrap();
+        assert!(world.query::<&Burning>().iter().map(|burning| burning.0).eq(left));
+    }
+    // The masks of these entities differ from one to the next.
+    for (n, entity) in (0..).zip(&entities[..3]) {
+        match n {
+            0 => world.insert(*entity, (Burning(n), Marked)),
+            1 => world.insert(*entity, Name(String::from("one"))),
+            _ => world.insert(*entity, Marked),
+        }
+        .unwrap();
+    }
+    for entity in &entities[..3] {
+        world.despawn(*entity).unwrap();
+        world.validate().unwrap();
+    }
+    assert_eq!((world.query::<&Marked>().len(), world.query::<&Name>().len()), (0, 0));
 }
