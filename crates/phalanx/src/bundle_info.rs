@@ -338,10 +338,13 @@ impl BundleInfos {
 ///
 /// Returns [`StructuralError::Duplicate`] if an id occurs twice, and [`StructuralError::Alloc`] if allocation fails.
 pub(crate) fn signature(ids: &[ComponentId], components: &Components) -> Result<Signature, StructuralError> {
-    let mut signature = Signature::EMPTY;
+    let (mut signature, mut highest) = (Signature::EMPTY, ComponentId::UNKNOWN);
     for (at, &id) in ids.iter().enumerate().filter(|(_, id)| **id != ComponentId::UNKNOWN) {
         let info = components.info(id);
-        if ids[..at].contains(&id) {
+        // Long lists are ascending: no id is searched for in them.
+        if highest == ComponentId::UNKNOWN || id > highest {
+            highest = id;
+        } else if ids[..at].contains(&id) {
             return Err(DuplicateComponent { component: info.name() }.into());
         }
         if info.kind() == Kind::Table {
