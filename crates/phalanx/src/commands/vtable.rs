@@ -6,7 +6,7 @@ use crate::bundle::{Bundle, BundlePtr};
 use crate::component::DropFn;
 use crate::error::StructuralError;
 use crate::mutation::Position;
-use crate::names::{Name, NameOf};
+use crate::names::NameOf;
 use crate::rows::Key;
 use crate::world::{BundleBuilder, World};
 use core::alloc::Layout;
