@@ -183,8 +183,8 @@ unsafe impl<C: Sync, T: Sync> Sync for IterMut<'_, C, T> {}
 
 /// A container that can be emptied from both ends, one value after another. Sealed.
 ///
-/// A place belongs to a container if it is [`START`](Emptying::START), or what the methods of the container have made of that.
-/// It does so until something else changes the container.
+/// A place belongs to a container if [`start`](Emptying::start) has returned it, also when the other methods have changed it. It
+/// does so until something else changes the container, or it is started again.
 pub trait Emptying: sealed::Sealed {
     /// The key that names a value.
     type Key;
@@ -192,10 +192,8 @@ pub trait Emptying: sealed::Sealed {
     type Value;
     /// How far the container was emptied.
     type Place;
-    /// The place before anything is removed.
-    const START: Self::Place;
-    /// Prepares the container for being emptied. Called once, before the first value is removed.
-    fn start(&mut self) {}
+    /// Prepares the container for being emptied. Returns the place before anything is removed.
+    fn start(&mut self) -> Self::Place;
     /// Removes and returns the first value, and notes the place. The container stays valid.
     ///
     /// # Safety
@@ -230,8 +228,8 @@ pub struct Drain<'a, S: Emptying> {
 
 impl<'a, S: Emptying> Drain<'a, S> {
     pub(crate) fn new(store: &'a mut S) -> Self {
-        store.start();
-        Drain { store, place: S::START }
+        let place = store.start();
+        Drain { store, place }
     }
 }
 
@@ -251,8 +249,8 @@ pub struct IntoIter<S: Emptying> {
 
 impl<S: Emptying> IntoIter<S> {
     pub(crate) fn new(mut store: S) -> Self {
-        store.start();
-        IntoIter { store, place: S::START }
+        let place = store.start();
+        IntoIter { store, place }
     }
 }
 

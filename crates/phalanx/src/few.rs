@@ -16,7 +16,9 @@ impl<T> Few<T> {
     pub(crate) fn try_new(len: usize, fill: impl FnOnce(&mut dyn FnMut(T))) -> Result<Few<T>, AllocError> {
         let (mut one, mut list) = (None, try_vec(if len > 1 { len } else { 0 })?);
         fill(&mut |element| if len > 1 { list.push(element) } else { one = Some(element) });
-        Ok(one.map_or_else(|| Few::List(list.into()), Few::One))
+        let few = one.map_or_else(|| Few::List(list.into()), Few::One);
+        debug_assert_eq!(few.len(), len);
+        Ok(few)
     }
 }
 

@@ -176,7 +176,8 @@ impl<S: Shape> Block<S> {
     /// a copy and returns another, whose pointers are stored one by one. It returns the length too, so that the compiler
     /// does not count it apart from the one that is stored.
     ///
-    /// If it panics, nothing was changed, and the block still owns its memory.
+    /// If it panics, nothing was changed, and the block still owns its memory. Between a successful growth and the stores
+    /// below nothing can panic: until then the block points to memory that it may not own any more.
     #[inline(always)]
     #[track_caller]
     pub(super) fn grow(&mut self, len: usize) -> usize {

@@ -502,11 +502,11 @@ impl<X: DenseIndex, T> Emptying for DenseStore<X, T> {
     type Value = T;
     /// The positions before it are holes, and no others are. It is `u32::MAX` after the last.
     type Place = u32;
-    const START: u32 = 0;
 
     #[inline(never)]
-    fn start(&mut self) {
+    fn start(&mut self) -> u32 {
         self.compact();
+        0
     }
 
     #[inline]

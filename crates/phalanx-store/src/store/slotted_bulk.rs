@@ -341,7 +341,11 @@ impl<V: Vacancy, T> Emptying for SlottedStore<V, T> {
     type Key = V::Key;
     type Value = T;
     type Place = SlottedPlace;
-    const START: SlottedPlace = SlottedPlace { word: u32::MAX, left: 0, end: u32::MAX };
+
+    #[inline]
+    fn start(&mut self) -> SlottedPlace {
+        SlottedPlace { word: u32::MAX, left: 0, end: u32::MAX }
+    }
 
     #[inline]
     unsafe fn take_first(&mut self, place: &mut SlottedPlace) -> Option<(V::Key, T)> {

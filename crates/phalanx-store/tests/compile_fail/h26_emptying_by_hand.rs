@@ -6,7 +6,7 @@ use phalanx_store::iter::Emptying;
 fn main() {
     let mut store = SlotStore::new();
     let keys = [1, 2].map(|value| store.insert(Box::new(value)));
-    let mut place = <SlotStore<Box<u32>> as Emptying>::START;
+    let mut place = store.start();
     let first = store.take_first(&mut place);
     let second = store.remove(keys[1]);
     let again = store.take_first(&mut place);

@@ -8,7 +8,9 @@ impl Emptying for Mine {
     type Key = u32;
     type Value = u32;
     type Place = u32;
-    const START: u32 = 0;
+    fn start(&mut self) -> u32 {
+        0
+    }
     unsafe fn take_first(&mut self, _: &mut u32) -> Option<(u32, u32)> {
         Some((0, 0))
     }

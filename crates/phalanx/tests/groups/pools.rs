@@ -1,8 +1,8 @@
 //! What becomes of the places of values that are removed.
 
-use crate::kit::{A, B};
-use phalanx::group::Observed;
-use phalanx::{Entity, Removal, World};
+use crate::kit::{A, B, C, D};
+use phalanx::group::{Observed, Owned};
+use phalanx::{Entity, Key, Removal, Role, Without, World};
 use phalanx_testkit::Rng;
 
 fn values(world: &mut World) -> Vec<u64> {
@@ -73,4 +73,32 @@ fn changing_the_way_of_removal_closes_holes_first() {
     assert_eq!(world.pool_mut::<A>().compact(3), 0);
     world.pool_mut::<A>().set_removal(Removal::Ordered).unwrap();
     assert_eq!(world.pool_mut::<A>().removal(), Removal::Ordered);
+}
+
+#[test]
+fn a_despawned_member_leaves_its_groups_wherever_it_is_in_the_index() {
+    let mut world = World::new();
+    let outer = world.create_group::<Owned<(A, C)>>().unwrap();
+    let inner = world.create_group::<(Owned<(A, C)>, Without<D>)>().unwrap();
+    let all: Vec<Entity> = (0..9000).map(|_| world.spawn_empty()).collect();
+    // Most of them are beyond the window of an index with few keys.
+    let few = [2, 8999, 5, 8000, 7000, 11].map(|n: usize| all[n]);
+    for (n, entity) in (0..).zip(few) {
+        world.insert(entity, A(n)).unwrap();
+        world.add_row(Key::main(entity).with_role(Role(1)), A(100 + n)).unwrap();
+        if n != 2 {
+            world.insert(entity, C(1)).unwrap();
+        }
+        if n % 2 == 1 {
+            world.insert(entity, D).unwrap();
+        }
+    }
+    // A member of both groups, one of the outer group, and one of none.
+    let lengths = [(4, 1), (3, 1), (3, 1), (2, 1), (1, 0), (0, 0)];
+    for (gone, lengths) in [0, 1, 2, 3, 4, 5].map(|n| few[n]).into_iter().zip(lengths) {
+        world.despawn(gone).unwrap();
+        world.validate().unwrap();
+        assert_eq!((outer.len(&world), inner.len(&world)), lengths);
+    }
+    assert_eq!(world.pool_mut::<A>().len(), 0);
 }
