@@ -3,6 +3,7 @@
 #![no_main]
 
 #[path = "../../tests/timeline/plain.rs"]
+#[allow(dead_code)]
 mod plain;
 
 use libfuzzer_sys::fuzz_target;
@@ -30,10 +31,10 @@ impl Input<'_> {
     }
 }
 
-/// What comes before the arrays: the mark, two checksums, the components.
+/// What comes before the arrays: the mark, the checksum of the first state, the components.
 fn head(delta: &[u8]) -> &[u8] {
-    let count = u32::from_le_bytes([delta[24], delta[25], delta[26], delta[27]]);
-    &delta[..28 + count as usize * 8]
+    let count = u32::from_le_bytes([delta[16], delta[17], delta[18], delta[19]]);
+    &delta[..20 + count as usize * 8]
 }
 
 fuzz_target!(|bytes: &[u8]| {
