@@ -51,7 +51,7 @@ pub(crate) const RETIRED: u32 = u32::MAX;
 #[inline(always)]
 pub(crate) const fn released(generation: u32) -> u32 {
     debug_assert!(generation <= MAX_GENERATION);
-    if generation == MAX_GENERATION { RETIRED } else { DEAD + 1 + generation }
+    if generation == MAX_GENERATION { RETIRED } else { DEAD | (generation + 1) }
 }
 
 /// Returns the generation in a word: of the occupant, or of the next one if the slot is dead.
