@@ -289,7 +289,7 @@ impl SparseStorage {
             return false;
         }
         // SAFETY: values can be discarded, by the caller's contract: the set removes by swapping, and they need no drop. The slot
-        // is no extra row, as just tested.
+        // is not an extra row, as just tested.
         let is_removed = unsafe { self.sparse_set_mut().discard(slot) };
         self.removed_counts[1] += u64::from(is_removed);
         is_removed
