@@ -136,7 +136,6 @@ mod links;
 mod mutation;
 mod names;
 mod plain;
-mod prefetch;
 pub mod query;
 mod rank;
 #[cfg(feature = "reflect")]

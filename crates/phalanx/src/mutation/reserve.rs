@@ -6,10 +6,10 @@
 
 use crate::bundle_info::{BundleInfo, Edge};
 use crate::mutation::stash::Stash;
-use crate::prefetch::prefetch;
 use crate::sparse::SparseInserts;
 use crate::storage::{Location, Storage};
 use phalanx_store::AllocError;
+use phalanx_store::raw::prefetch;
 
 /// Proof that the capacity for a commit is reserved: for rows, slots, sparse values, names of extra rows and journal entries.
 ///

@@ -5,7 +5,6 @@ use super::VisitedRow;
 use crate::change_detection::{RunTicks, Track, set_column_tick, ticks_at};
 use crate::component::{Component, ComponentId};
 use crate::layout::{Kind, Layout};
-use crate::prefetch::prefetch;
 use crate::signature::Signature;
 use crate::sparse::{LinearStorage, SparseSet, Store};
 use crate::world::{Location, World};
@@ -14,6 +13,7 @@ use core::mem::MaybeUninit;
 use core::ptr::NonNull;
 use phalanx_store::Entity;
 use phalanx_store::raw::Lane;
+use phalanx_store::raw::prefetch;
 
 type Ptr<C> = <<C as Component>::Layout as Layout<C>>::Ptr;
 

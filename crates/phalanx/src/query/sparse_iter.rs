@@ -7,12 +7,12 @@ use super::span::Span;
 use super::table_ref::tables_between;
 use super::{AlignedStores, CandidateBlock, Filtered, ItemRow, QueryData, QueryFilter, VisitedRow};
 use crate::component::ComponentId;
-use crate::prefetch::prefetch;
 use crate::sparse::Store;
 use crate::world::{Location, World};
 use core::ops::Range;
 use core::ptr::NonNull;
 use phalanx_store::Entity;
+use phalanx_store::raw::prefetch;
 
 /// Rows that were tested in a block: the bit `n` is for row `first + n`. They are rows of the front, which has slots.
 #[derive(Clone, Copy)]

@@ -8,7 +8,7 @@ use super::sparse_storage::Discards;
 use super::{DisplacedValue, SparseStorages, Store};
 use crate::alloc::try_reserve;
 use crate::bundle::SparsePtr;
-use crate::prefetch::prefetch;
+use phalanx_store::raw::prefetch;
 use phalanx_store::{AllocError, Entity};
 
 /// From this number of slots on, masks and indices are not expected to be in a near cache.
@@ -170,8 +170,8 @@ impl SparseStorages {
                 if bits != self.last_despawned {
                     self.last_despawned = bits;
                 }
-                // Read again from its place, which is in a near cache. So a predicted branch waits for the mask of the slot, but
-                // the sparse sets do not.
+                // The mask of the slot comes from memory, and is often that of the last despawn. Read from there, the bits need
+                // not wait for it: only the comparison above does, and it is predicted.
                 bits = *core::hint::black_box(&self.last_despawned);
             }
             while bits != 0 {

@@ -4,12 +4,12 @@
 use super::{LinearStorage, SparseStorage, SparseStorages, Store, Values};
 use crate::change_detection::{Clock, Tick, set_column_tick};
 use crate::links::{Link, LinkStore, LinkView, OnDespawn, RelationInfo};
-use crate::prefetch::prefetch;
 #[cfg(feature = "snapshot")]
 use crate::sort::sort_short_by_key;
 use core::mem::MaybeUninit;
 use core::ptr::NonNull;
 use phalanx_store::raw::Lane;
+use phalanx_store::raw::prefetch;
 use phalanx_store::{AllocError, Entity};
 
 /// The records of a relation.

@@ -1,3 +1,0 @@
-//! Prefetching.
-
-pub(crate) use phalanx_store::raw::prefetch;
