@@ -110,7 +110,7 @@ impl<'e> EdgeKey<'e> {
     }
 }
 
-/// In the cache of bundles: none.
+/// Marks a slot of the cache that has no bundle.
 const NO_BUNDLE: u32 = u32::MAX;
 
 /// The bundles of a world, by type.
@@ -341,7 +341,7 @@ pub(crate) fn signature(ids: &[ComponentId], components: &Components) -> Result<
     let (mut signature, mut highest) = (Signature::EMPTY, ComponentId::UNKNOWN);
     for (at, &id) in ids.iter().enumerate().filter(|(_, id)| **id != ComponentId::UNKNOWN) {
         let info = components.info(id);
-        // Long lists are ascending: no id is searched for in them.
+        // An id above all others before it is new. Long lists are in ascending order, so they are never searched.
         if highest == ComponentId::UNKNOWN || id > highest {
             highest = id;
         } else if ids[..at].contains(&id) {

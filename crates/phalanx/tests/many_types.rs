@@ -10,7 +10,7 @@ static ALLOCATOR: phalanx_testkit::Allocator = phalanx_testkit::Allocator::new()
 #[component(clone)]
 struct Numbered<const N: usize>(usize);
 
-/// What is done with the component of one number.
+/// Operations on the component of one number.
 struct Case {
     spawn: fn(&mut World, usize) -> Entity,
     get: fn(&World, Entity) -> usize,

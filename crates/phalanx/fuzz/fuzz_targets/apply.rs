@@ -31,7 +31,7 @@ impl Input<'_> {
     }
 }
 
-/// What comes before the arrays: the mark, the checksum of the first state, the components.
+/// Returns what comes before the arrays: the mark, the checksum of the first state, the components.
 fn head(delta: &[u8]) -> &[u8] {
     let count = u32::from_le_bytes([delta[16], delta[17], delta[18], delta[19]]);
     &delta[..20 + count as usize * 8]

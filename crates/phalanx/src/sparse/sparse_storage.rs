@@ -36,12 +36,12 @@ impl Store {
     }
 }
 
-/// Whether the value of a slot that is despawned without listeners need not be kept.
+/// Says whether the value of a slot that is despawned must be kept until it is dropped, where there are no listeners.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Discards {
-    /// It is kept.
+    /// It must be kept.
     No,
-    /// It need not be kept when the slot has left the groups that require the component.
+    /// It need not be kept once the slot has left the groups that require the component.
     AfterLeaving,
     /// It need not be kept. No group names the component.
     Yes,
@@ -58,7 +58,7 @@ pub(crate) struct SparseStorage {
     pub(super) first_word_bit: u64,
     /// Whether the component is tracked by columns.
     pub(super) is_column_tracked: bool,
-    /// Whether removed values need not be kept: [`find_discards`](SparseStorage::find_discards), cached.
+    /// Says whether removed values must be kept: [`find_discards`](SparseStorage::find_discards), cached.
     pub(super) discards: Discards,
     /// The groups that require the component.
     pub(super) required_by: Vec<u32>,
@@ -199,7 +199,7 @@ impl SparseStorage {
         self.required_by.len() | self.excluded_by.len() == 0
     }
 
-    /// Returns whether removed values need not be kept.
+    /// Returns whether removed values must be kept.
     ///
     /// They are kept if they need a drop, if the component is tracked by columns, or if a sparse set does not remove by
     /// swapping.

@@ -51,7 +51,7 @@ impl ComponentDescriptor {
         ComponentInfo {
             name: intern(&self.name),
             type_id: None,
-            lanes: if zero_sized { Vec::new().into() } else { Few::One(layout) },
+            lanes: if zero_sized { Few::List(Box::default()) } else { Few::One(layout) },
             drop: self.drop,
             clone: self.clone.map(Cloning::Value),
             write: if zero_sized { write_nothing } else { write_bytes },

@@ -140,6 +140,7 @@ unsafe impl Sync for World {}
 impl World {
     /// Creates a world without entities.
     pub fn new() -> World {
+        // Not by way of `try_with`: a `Result` of a world would be copied.
         let mut world = World::without_tables(unwrap_alloc(Components::try_new(&crate::rows::LANES)));
         unwrap_alloc(world.storage.table_of(&Signature::EMPTY));
         world
