@@ -1,4 +1,4 @@
-//! Inserts many keys at once into an empty container.
+//! Inserts many keys at once.
 #![allow(unsafe_code)]
 
 use super::sparse::{DenseKey, Entry, Sparse};
@@ -149,6 +149,49 @@ impl<K: Key, R: Rows, const TRACKED: bool> Dense<Sparse<K>, R, TRACKED> {
         unsafe { self.keys.set_dirty_rows(0..len) };
         (self.len, self.holes, self.low, self.gap) = (len, holes, low, 0..0);
         Ok(())
+    }
+
+    /// Reserves capacity for rows of keys with these indices, and makes an entry for each, so that
+    /// [`admit_all`](Dense::admit_all) cannot fail. No empty page of the index is freed until [`hold_pages`](Dense::hold_pages).
+    ///
+    /// # Errors
+    ///
+    /// Returns an [`AllocError`] if allocation fails; no row or key changes.
+    pub fn try_ready_all(&mut self, indices: &[u32]) -> Result<(), AllocError> {
+        self.try_reserve(u32::try_from(indices.len()).map_err(|_| AllocError::CapacityOverflow)?)?;
+        self.hold_pages(true);
+        let live = self.live();
+        (live..).zip(indices).try_for_each(|(live, index)| self.index.try_prepare(*index, live))
+    }
+
+    /// Appends positions for keys, in their order. The rows there are in use from then on.
+    ///
+    /// # Safety
+    ///
+    /// - The indices of the keys differ, and [have no occupant](Sparse::occupant).
+    /// - They were [made ready](Dense::try_ready_all), and nothing was inserted since.
+    /// - The rows are written.
+    pub unsafe fn admit_all(&mut self, keys: &[K]) {
+        let (first, window) = (self.len, self.index.window());
+        // SAFETY: there is capacity for as many dense keys, which are keys.
+        let lane = unsafe { self.keys.at(first) };
+        for (at, (position, key)) in (first..).zip(keys).enumerate() {
+            if key.index() < window.len {
+                // SAFETY: the window has `len` initialised entries, and the index is borrowed exclusively.
+                unsafe {
+                    *window.entries.add(key.index() as usize) = Entry { position, word: key.generation() };
+                }
+            } else {
+                self.index.link(*key, position);
+            }
+            // SAFETY: there is capacity for as many dense keys.
+            unsafe { lane.add(at).write(DenseKey(*key)) };
+        }
+        self.len = first + keys.len() as u32;
+        if TRACKED {
+            // SAFETY: the positions are within the capacity, and the container is borrowed exclusively.
+            unsafe { self.keys.set_dirty_rows(first..self.len) };
+        }
     }
 
     /// Writes at most `count` keys, for which there is capacity and which are not in use yet.

@@ -6,7 +6,7 @@
 
 use crate::bundle_info::{BundleInfo, Edge};
 use crate::mutation::stash::Stash;
-use crate::sparse::SparseInserts;
+use crate::sparse::{SparseInserts, SpawnedValues};
 use crate::storage::{Location, Storage};
 use phalanx_store::AllocError;
 use phalanx_store::raw::prefetch;
@@ -80,6 +80,24 @@ impl Storage {
         self.flush()?;
         self.reserve_entities(count)?;
         self.reserve_table(table, count)
+    }
+
+    /// Reserves the capacity for a value in each of these sparse storages for each of the next `count` entities, and finds where they
+    /// are written. Pages are held until [`release_pages`](SparseStorages::release_pages).
+    pub(crate) fn reserve_spawned_values(
+        &mut self,
+        sparse: &[u32],
+        count: u32,
+        values: &mut SpawnedValues,
+    ) -> Result<(), AllocError> {
+        // Values may move, even if one of several storages cannot grow.
+        self.restructured();
+        let slots = (0..count).map(|nth| self.entities.nth_index(nth).expect("a slot is reserved for each"));
+        let reserved = self.sparse.try_reserve_spawns(sparse, slots, values);
+        if reserved.is_err() {
+            self.sparse.release_pages();
+        }
+        reserved
     }
 
     /// Reserves the capacity for removing a row of a table. Its sparse values always have capacity to be displaced.

@@ -213,6 +213,22 @@ impl SparseStorages {
         Ok(())
     }
 
+    /// Reserves capacity in the groups that slots may enter when each gets a value in a storage. Pages of the lists are held
+    /// until they are [released](Groups::release_pages).
+    ///
+    /// # Errors
+    ///
+    /// Returns an [`AllocError`] if allocation fails; no members change.
+    pub(super) fn try_reserve_groups_for_spawns(&mut self, storage_id: u32, slots: &[u32]) -> Result<(), AllocError> {
+        for &at in &self.storages[storage_id as usize].required_by {
+            let group = self.groups.get_mut(at);
+            if !group.owns() {
+                group.list.try_ready_all(slots)?;
+            }
+        }
+        Ok(())
+    }
+
     /// Removes a slot from the groups that require a component.
     #[inline(never)]
     pub(super) fn leave_requiring(&mut self, slot: Entity, storage_id: u32) {

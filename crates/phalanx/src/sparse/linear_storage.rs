@@ -158,6 +158,21 @@ impl LinearStorage {
         None
     }
 
+    /// Makes the values that were written at slots that have none theirs.
+    ///
+    /// # Safety
+    ///
+    /// The slots are covered and differ. They have no values here, and the new ones are written.
+    pub(super) unsafe fn insert_all(&mut self, slots: &[Entity]) {
+        for &slot in slots {
+            // SAFETY: the slot is covered and has no value, which is written, by the caller's contract.
+            unsafe {
+                self.set_bit::<true>(slot);
+                self.values.mark_dirty(slot.index());
+            }
+        }
+    }
+
     /// Like [`insert`](LinearStorage::insert), for a slot without a value. Not inlined: sparse sets are more frequent.
     ///
     /// # Safety

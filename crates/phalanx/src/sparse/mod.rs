@@ -37,6 +37,7 @@ mod sparse_inserts;
 mod sparse_set;
 mod sparse_storage;
 mod sparse_storages;
+mod spawns;
 #[cfg(any(feature = "snapshot", feature = "timeline"))]
 mod store_image;
 mod typed_storage;
@@ -60,6 +61,7 @@ pub use sparse_set::Removal;
 pub(crate) use sparse_set::SparseSet;
 pub(crate) use sparse_storage::{SparseStorage, Store};
 pub(crate) use sparse_storages::SparseStorages;
+pub(crate) use spawns::SpawnedValues;
 #[cfg(any(feature = "snapshot", feature = "timeline"))]
 pub(crate) use store_image::KeyImage;
 pub(crate) use typed_storage::{FastInsert, has_fast_path};

@@ -92,6 +92,18 @@ impl SparseSet {
         Some(tail)
     }
 
+    /// Makes the values that were written beyond the last one, in this order, the values of slots that have none.
+    ///
+    /// # Safety
+    ///
+    /// - The slots were [made ready](Dense::try_ready_all), and nothing was inserted since.
+    /// - They differ and have no values here, and the new ones are written.
+    pub(super) unsafe fn insert_all(&mut self, slots: &[Entity]) {
+        // SAFETY: the slots differ, have no values, and were made ready, by the caller's contract. So are the rows written.
+        unsafe { self.dense.admit_all(slots) };
+        self.extra_rows += slots.iter().filter(|slot| slot.is_row()).count() as u32;
+    }
+
     /// Like [`insert`](SparseSet::insert), for a slot that was found vacant.
     ///
     /// # Safety

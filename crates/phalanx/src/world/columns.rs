@@ -7,15 +7,13 @@
 #![allow(unsafe_code)]
 
 use super::World;
-use crate::alloc::try_vec;
 use crate::bundle::{Bundle, BundlePtr, Required, all_tuples};
 use crate::change_detection::RunTicks;
 use crate::component::{Component, Components};
 use crate::error::{StructuralError, UnequalColumns};
 use crate::layout::{Kind, Layout};
 use crate::mutation::Reserved;
-use crate::sparse::SparseInserts;
-use crate::storage::Storage;
+use crate::sparse::SpawnedValues;
 use core::mem::ManuallyDrop;
 use core::ptr::NonNull;
 use phalanx_store::raw::{Lane, drop_all};
@@ -206,13 +204,9 @@ impl World {
         self.storage.flush()?;
         self.storage.reserve_entities(count)?;
         self.storage.reserve_spawned_rows(self.bundles.get(bundle_id).table, len)?;
-        let mut slots = Vec::new();
+        let mut values = SpawnedValues::default();
         if !self.bundles.get(bundle_id).sparse.is_empty() {
-            slots = try_vec(len)?;
-            for n in 0..count {
-                slots.push(self.storage.entities.nth_index(n).ok_or(AllocError::CapacityOverflow)?);
-            }
-            self.storage.reserve_column_sparse(&self.bundles.get(bundle_id).sparse, &slots)?;
+            self.storage.reserve_spawned_values(&self.bundles.get(bundle_id).sparse, count, &mut values)?;
         }
         let info = self.bundles.get(bundle_id);
         let (table, columns_of_bundle) = (info.table, info.columns.as_ptr());
@@ -222,15 +216,15 @@ impl World {
         self.storage.restructured();
         let clock = &raw const self.storage.sparse.clock;
         let table_ref = &mut self.storage.tables[table as usize];
-        let (first, beside) = (table_ref.len, self.storage.sparse.insert_ptrs());
+        let first = table_ref.len;
         let place = BundlePtr {
             lanes: table_ref.lanes(),
             row: first as usize,
             columns: columns_of_bundle,
-            sparse: beside,
+            sparse: values.ptrs(),
             clock,
         };
-        let to = ColumnPtrs { first: place, slots: &slots, adopt };
+        let to = ColumnPtrs { first: place, slots: values.slots(), adopt };
         let reserved = if adopt {
             // SAFETY: the columns are those of the bundle in its table, which has no rows, then those of required components.
             table_ref.entities.try_grow(count).and_then(|()| unsafe {
@@ -260,11 +254,8 @@ impl World {
         unsafe { self.storage.spawn_rows(Reserved::new(), table, first + count) };
         let table_ref = &self.storage.tables[table as usize];
         if !info.sparse.is_empty() {
-            for &entity in &table_ref.slots()[first as usize..] {
-                // SAFETY: capacity is reserved for these slots, which had no values. The values are written in the order in which
-                // the slots get them.
-                unsafe { self.storage.sparse.commit::<true>(entity, &info.sparse, &[]) };
-            }
+            // SAFETY: capacity is reserved for these slots, which had no values. The values are written in their order.
+            unsafe { self.storage.sparse.commit_spawns(&info.sparse, &table_ref.slots()[first as usize..]) };
             self.storage.sparse.release_pages();
         }
         self.storage.record_spawned_rows(table, first..first + count);
@@ -277,24 +268,6 @@ impl World {
             // Not listed, because nothing is recorded.
             false => Ok(&self.storage.tables[table as usize].entities()[first as usize..]),
         }
-    }
-}
-
-impl Storage {
-    /// Reserves the capacity for a value in each of these sparse storages for each of these slots, which have none, and finds the
-    /// first destinations.
-    fn reserve_column_sparse(&mut self, sparse: &[u32], slots: &[u32]) -> Result<(), AllocError> {
-        // Values may move, even if one of several storages cannot grow.
-        self.restructured();
-        let mut inserts = SparseInserts::new();
-        slots.iter().try_for_each(|slot| inserts.try_add(sparse, *slot))?;
-        let reserved = self.sparse.try_reserve_all(&inserts);
-        if reserved.is_err() {
-            self.sparse.release_pages();
-        }
-        reserved?;
-        self.sparse.find_insert_ptrs(slots.first().copied().unwrap_or(0), sparse);
-        Ok(())
     }
 }
 

@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 
 mod failures;
 mod operations;
+mod spawned_together;
 
 #[global_allocator]
 static ALLOCATOR: phalanx_testkit::Allocator = phalanx_testkit::Allocator::new();
