@@ -87,14 +87,13 @@ impl SparseStorages {
         for &storage_id in sparse_removes {
             self.remove(slot, storage_id, false);
         }
-        let (mut bits, mut has_others) = (0, false);
+        let mut bits = 0;
         for &storage_id in sparse_inserts {
             if !FRESH && !self.storages[storage_id as usize].excluded_by.is_empty() {
                 self.leave_excluding(slot, storage_id);
             }
             let storage = &mut *self.storages[storage_id as usize];
             bits |= storage.first_word_bit;
-            has_others |= storage.first_word_bit == 0;
             // SAFETY: capacity is reserved and the value is written, by the caller's contract, as is `FRESH`.
             if let Some(row) = unsafe { storage.insert::<FRESH>(slot) } {
                 self.displaced_values.push(DisplacedValue { storage_id, row });
@@ -103,15 +102,22 @@ impl SparseStorages {
         if bits != 0 {
             self.masks.set_in_first_word(slot.index(), bits);
         }
-        if has_others && self.masks.stride() > 1 {
-            for &storage_id in sparse_inserts {
-                if let Some(bit) = self.get(storage_id).bit {
-                    self.masks.set(slot.index(), bit, true);
-                }
-            }
+        if self.masks.stride() > 1 {
+            self.set_other_bits(slot.index(), sparse_inserts);
         }
         if !self.groups.is_empty() {
             self.enter_groups(slot, sparse_inserts, sparse_removes);
+        }
+    }
+
+    /// Sets the presence bits of a slot that are not in the first word of its mask.
+    #[cold]
+    #[inline(never)]
+    fn set_other_bits(&mut self, slot: u32, sparse_inserts: &[u32]) {
+        for &storage_id in sparse_inserts {
+            if let Some(bit @ 64..) = self.get(storage_id).bit {
+                self.masks.set(slot, bit, true);
+            }
         }
     }
 
