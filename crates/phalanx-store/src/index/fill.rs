@@ -172,20 +172,17 @@ impl<K: Key, R: Rows, const TRACKED: bool> Dense<Sparse<K>, R, TRACKED> {
     /// - They were [made ready](Dense::try_ready_all), and nothing was inserted since.
     /// - The rows are written.
     pub unsafe fn admit_all(&mut self, keys: &[K]) {
-        let (first, window) = (self.len, self.index.window());
-        // SAFETY: there is capacity for as many dense keys, which are keys.
-        let lane = unsafe { self.keys.at(first) };
-        for (at, (position, key)) in (first..).zip(keys).enumerate() {
-            if key.index() < window.len {
+        let (first, lane, window) = (self.len, self.keys.ptr(), self.index.window());
+        for (position, key) in (first..).zip(keys) {
+            match key.index() < window.len {
                 // SAFETY: the window has `len` initialised entries, and the index is borrowed exclusively.
-                unsafe {
+                true => unsafe {
                     *window.entries.add(key.index() as usize) = Entry { position, word: key.generation() };
-                }
-            } else {
-                self.index.link(*key, position);
+                },
+                false => self.index.link(*key, position),
             }
-            // SAFETY: there is capacity for as many dense keys.
-            unsafe { lane.add(at).write(DenseKey(*key)) };
+            // SAFETY: there is capacity for a dense key at each of these positions, by the caller's contract.
+            unsafe { lane.add(position as usize).write(DenseKey(*key)) };
         }
         self.len = first + keys.len() as u32;
         if TRACKED {
@@ -319,6 +316,25 @@ mod tests {
         assert_eq!(done, Ok(()));
         assert_eq!((dense.positions(), dense.holes()), (3, 1));
         assert_eq!(filled(&[u32::MAX]).0.positions(), 0);
+    }
+
+    #[test]
+    fn keys_that_are_admitted_together_are_those_admitted_one_by_one() {
+        let near: Vec<u32> = (0..9000).rev().collect();
+        for list in [&[7, 3, 5_000_000, 90_000][..], &near, &[]] {
+            let [mut single, mut all] = [(); 2].map(|()| filled(&[9_000_000, 10_000]).0);
+            let keys: Vec<Entity> = list.iter().map(|index| Entity::new(*index, index % 3)).collect();
+            // SAFETY: the indices differ from those in use, and numbers without a meaning have no need to be written.
+            unsafe {
+                keys.iter().for_each(|key| assert!(single.try_admit(*key).is_ok()));
+                all.try_ready_all(list).unwrap();
+                all.admit_all(&keys);
+            }
+            all.hold_pages(false);
+            all.validate().unwrap();
+            assert_eq!(all.keys(), single.keys());
+            assert_eq!(all.index().bytes(), single.index().bytes());
+        }
     }
 
     #[test]
