@@ -2,12 +2,13 @@
 
 use crate::alloc::{try_box, try_reserve, try_reserve_at, try_reserve_map};
 use crate::bundle::Required;
-use crate::component::{ComponentId, Components, TypeIdHasher, cache_slot};
+use crate::component::{ComponentId, Components};
 use crate::error::{DuplicateComponent, StructuralError};
 use crate::few::Few;
 use crate::layout::Kind;
 use crate::seeded::NumberMap;
 use crate::signature::Signature;
+use crate::type_map::{TypeIdHasher, TypeMap};
 use core::any::TypeId;
 use phalanx_store::AllocError;
 use std::collections::HashMap;
@@ -110,19 +111,11 @@ impl<'e> EdgeKey<'e> {
     }
 }
 
-/// Marks a slot of the cache that has no bundle.
-const NO_BUNDLE: u32 = u32::MAX;
-
 /// The bundles of a world, by type.
 #[derive(Debug)]
 pub(crate) struct BundleInfos {
     list: Vec<BundleInfo>,
-    /// By bits of the type id: the bundle that was found last, or [`NO_BUNDLE`].
-    cache: [u32; 64],
-    /// A bit for each slot that several types share.
-    crowded: u64,
-    /// The types that share a slot of `cache` with others.
-    shared: HashMap<TypeId, u32, TypeIdHasher>,
+    types: TypeMap,
     /// The bundles that are not found by their type alone, if there are any.
     variants: Option<Box<Variants>>,
     /// The number of sparse storages of components that a bundle requires.
@@ -145,25 +138,14 @@ struct Variants {
 impl BundleInfos {
     /// Creates an empty list.
     pub(crate) fn new() -> BundleInfos {
-        let (list, shared) = (Vec::new(), HashMap::default());
-        BundleInfos { list, cache: [NO_BUNDLE; 64], crowded: 0, shared, variants: None, required_sparse: 0 }
+        BundleInfos { list: Vec::new(), types: TypeMap::new(), variants: None, required_sparse: 0 }
     }
 
     /// Returns the id of a bundle type, if it was added.
     #[inline(always)]
     pub(crate) fn find(&mut self, key: TypeId) -> Option<usize> {
-        let at = self.cache[cache_slot(&key)] as usize;
-        match self.list.get(at) {
-            Some(info) if info.key == key => Some(at),
-            _ => self.find_slow(key),
-        }
-    }
-
-    #[cold]
-    fn find_slow(&mut self, key: TypeId) -> Option<usize> {
-        let at = *self.shared.get(&key)?;
-        self.cache[cache_slot(&key)] = at;
-        Some(at as usize)
+        let is_of = |at: u32| self.list.get(at as usize).is_some_and(|info| info.key == key);
+        self.types.find_mut(key, is_of).map(|at| at as usize)
     }
 
     /// Returns the id of a bundle type with some of its optional components, if it was added.
@@ -274,16 +256,7 @@ impl BundleInfos {
         let (id, mut type_key) = (at as u32, TypeId::of::<NoType>());
         match (key, &mut self.variants) {
             (BundleKey::Type(key), _) => {
-                let (slot, bit) = (&mut self.cache[cache_slot(&key)], 1 << cache_slot(&key));
-                if let Some(neighbour) = self.list.get(*slot as usize) {
-                    try_reserve_map(&mut self.shared, 2)?;
-                    if self.crowded & bit == 0 {
-                        self.shared.insert(neighbour.key, *slot);
-                    }
-                    self.shared.insert(key, id);
-                    self.crowded |= bit;
-                }
-                *slot = id;
+                self.types.try_add(key, id, |other| self.list[other as usize].key)?;
                 type_key = key;
             }
             (BundleKey::Present(key, present), Some(variants)) => {

@@ -14,10 +14,10 @@ use crate::rank;
 #[cfg(feature = "reflect")]
 use crate::shape::{Shape, ShapeOf};
 use crate::signature::Signature;
+use crate::type_map::{TYPE_SLOTS, TypeIdHasher, type_slot};
 use crate::usage::Usage;
 use core::any::TypeId;
 use core::fmt;
-use core::hash::{BuildHasherDefault, Hash, Hasher};
 use core::sync::atomic::{AtomicU64, Ordering};
 use phalanx_store::raw::Lane;
 use phalanx_store::{AllocError, Entity};
@@ -418,7 +418,7 @@ pub struct Components {
     pub(crate) registry_id: RegistryId,
     infos: Vec<ComponentInfo>,
     /// By bits of the type id: the type that was registered first. Most look-ups end here.
-    cache: Box<[(TypeId, ComponentId); CACHE_SLOTS]>,
+    cache: Box<[(TypeId, ComponentId); TYPE_SLOTS]>,
     /// The types that are not in `cache`, because another one was there.
     others: HashMap<TypeId, ComponentId, TypeIdHasher>,
     /// The components without a column.
@@ -427,23 +427,13 @@ pub struct Components {
     order: Vec<ComponentId>,
 }
 
-const CACHE_SLOTS: usize = 64;
-
 /// The key of an empty cache slot.
 struct Vacant;
-
-/// Returns the slot of a type in caches of 64 slots. It is a constant where the type is known.
-#[inline(always)]
-pub(crate) fn cache_slot(key: &TypeId) -> usize {
-    let mut hasher = PassThrough::default();
-    key.hash(&mut hasher);
-    (hasher.finish() >> 7) as usize % CACHE_SLOTS
-}
 
 impl Components {
     /// Creates a registry with the reserved component, which has the given lanes.
     pub(crate) fn try_new(row_lanes: &[core::alloc::Layout]) -> Result<Components, AllocError> {
-        let cache = try_box([(TypeId::of::<Vacant>(), ComponentId::UNKNOWN); CACHE_SLOTS])?;
+        let cache = try_box([(TypeId::of::<Vacant>(), ComponentId::UNKNOWN); TYPE_SLOTS])?;
         let row = ComponentInfo {
             name: "row",
             type_id: None,
@@ -506,14 +496,14 @@ impl Components {
     #[inline]
     pub(crate) fn id<C: Component>(&self) -> ComponentId {
         let key = TypeId::of::<C>();
-        let (found, id) = &self.cache[cache_slot(&key)];
+        let (found, id) = &self.cache[type_slot(&key)];
         if *found == key { *id } else { self.id_of_type(key) }
     }
 
     /// Returns the id of a type, or [`UNKNOWN`](ComponentId::UNKNOWN) if it is not registered.
     #[cold]
     pub(crate) fn id_of_type(&self, key: TypeId) -> ComponentId {
-        match self.cache[cache_slot(&key)] {
+        match self.cache[type_slot(&key)] {
             (found, id) if found == key => id,
             _ => self.others.get(&key).copied().unwrap_or(ComponentId::UNKNOWN),
         }
@@ -558,7 +548,7 @@ impl Components {
     pub(crate) fn add(&mut self, mut info: ComponentInfo) -> Result<ComponentId, AllocError> {
         let id = ComponentId(self.infos.len() as u32);
         try_reserve(&mut self.infos, 1)?;
-        let is_first = |key: &TypeId| self.cache[cache_slot(key)].1 == ComponentId::UNKNOWN;
+        let is_first = |key: &TypeId| self.cache[type_slot(key)].1 == ComponentId::UNKNOWN;
         let other = info.type_id.filter(|key| !is_first(key));
         try_reserve_map(&mut self.others, usize::from(other.is_some()))?;
         try_reserve(&mut self.order, 1)?;
@@ -570,7 +560,7 @@ impl Components {
         self.order.insert(at, id);
         match (info.type_id, other) {
             (_, Some(key)) => _ = self.others.insert(key, id),
-            (Some(key), None) => self.cache[cache_slot(&key)] = (key, id),
+            (Some(key), None) => self.cache[type_slot(&key)] = (key, id),
             (None, None) => {}
         }
         info.rank = rank.unwrap_or(0);
@@ -688,29 +678,5 @@ impl Components {
     /// Returns the set of components without a column: those for which [`ComponentInfo::is_zero_sized`] is true.
     pub fn zero_sized(&self) -> &Signature {
         &self.zero_sized
-    }
-}
-
-pub(crate) type TypeIdHasher = BuildHasherDefault<PassThrough>;
-
-/// A hasher that returns its input, because a type id is a hash already.
-#[derive(Clone, Default)]
-pub(crate) struct PassThrough(u64);
-
-impl Hasher for PassThrough {
-    #[inline(always)]
-    fn write_u64(&mut self, n: u64) {
-        self.0 = n;
-    }
-    fn write(&mut self, bytes: &[u8]) {
-        for chunk in bytes.chunks(8) {
-            let mut word = [0; 8];
-            word[..chunk.len()].copy_from_slice(chunk);
-            self.0 = (self.0.rotate_left(5) ^ u64::from_le_bytes(word)).wrapping_mul(0x517c_c1b7_2722_0a95);
-        }
-    }
-    #[inline(always)]
-    fn finish(&self) -> u64 {
-        self.0
     }
 }

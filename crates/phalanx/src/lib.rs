@@ -159,6 +159,7 @@ mod storage;
 pub mod system;
 #[cfg(feature = "timeline")]
 pub mod timeline;
+mod type_map;
 mod usage;
 mod world;
 

@@ -22,8 +22,8 @@ pub(crate) use resource_id::ResourceType;
 #[cfg(feature = "snapshot")]
 use crate::change_detection::ComponentTicks;
 use crate::change_detection::{AtomicTicks, RunTicks, Tick};
-use crate::component::TypeIdHasher;
 use crate::error::NoSuchResource;
+use crate::type_map::TypeIdHasher;
 use core::any::{Any, TypeId};
 use core::fmt;
 use kept_resources::CloneResource;

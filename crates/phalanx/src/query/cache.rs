@@ -3,25 +3,22 @@
 
 use super::query_matches::{MatchesOf, QueryMatches};
 use super::{Access, QueryData, QueryFilter};
-use crate::component::{TypeIdHasher, cache_slot};
+use crate::alloc::unwrap_alloc;
+use crate::type_map::TypeMap;
 use crate::world::World;
 use core::any::{Any, TypeId};
 use core::fmt;
-use std::collections::HashMap;
 
 /// The matches of queries, by type. Taken out of the world while they are used.
 pub(crate) struct QueryCache {
     /// The matches, each with the type of its query.
     list: Vec<(TypeId, Box<dyn Any>)>,
-    /// By bits of the type id: the number of the matches that were used last, or `u32::MAX`.
-    direct: [u32; 64],
-    /// The types that share a slot of `direct` with others.
-    shared: HashMap<TypeId, u32, TypeIdHasher>,
+    types: TypeMap,
 }
 
 impl Default for QueryCache {
     fn default() -> QueryCache {
-        QueryCache { list: Vec::new(), direct: [u32::MAX; 64], shared: HashMap::default() }
+        QueryCache { list: Vec::new(), types: TypeMap::new() }
     }
 }
 
@@ -35,49 +32,39 @@ impl QueryCache {
     #[track_caller]
     pub(super) fn matches<D: QueryData, F: QueryFilter>(&mut self) -> &mut MatchesOf<D, F> {
         let key = TypeId::of::<(D::Static, F)>();
-        let at = match self.find_direct(key) {
+        let is_of = |at| is_of(&self.list, at, key);
+        let at = match self.types.find_mut(key, is_of) {
             Some(at) => at,
-            None => self.find_slow::<D, F>(key),
+            None => self.add::<D, F>(key),
         };
-        self.list[at].1.downcast_mut().expect("matches are kept under their own type")
+        self.list[at as usize].1.downcast_mut().expect("matches are kept under their own type")
     }
 
     /// Returns the matches of a query, if there are any.
     pub(super) fn peek<D: QueryData, F: QueryFilter>(&self) -> Option<&MatchesOf<D, F>> {
         let key = TypeId::of::<(D::Static, F)>();
-        let at = self.find_direct(key).or_else(|| self.shared.get(&key).map(|at| *at as usize))?;
-        self.list[at].1.downcast_ref()
+        let at = self.types.find(key, |at| is_of(&self.list, at, key))?;
+        self.list[at as usize].1.downcast_ref()
     }
 
-    /// Returns the number of the matches that were used last under the bits of a type id, if they are of this type.
-    #[inline(always)]
-    fn find_direct(&self, key: TypeId) -> Option<usize> {
-        let at = self.direct[cache_slot(&key)] as usize;
-        self.list.get(at).is_some_and(|(found, _)| *found == key).then_some(at)
-    }
-
+    /// Adds the matches of a query, and returns their number.
     #[cold]
     #[inline(never)]
     #[track_caller]
-    fn find_slow<D: QueryData, F: QueryFilter>(&mut self, key: TypeId) -> usize {
-        let slot = &mut self.direct[cache_slot(&key)];
-        let at = match self.shared.get(&key) {
-            Some(at) => *at,
-            None => {
-                // Not in a closure: the panic of a query that aliases names the line of the caller.
-                Access::of_data::<D>();
-                let matches: MatchesOf<D, F> = QueryMatches::new();
-                let at = self.list.len() as u32;
-                if let Some((neighbour, _)) = self.list.get(*slot as usize) {
-                    self.shared.extend([(*neighbour, *slot), (key, at)]);
-                }
-                self.list.push((key, Box::new(matches)));
-                at
-            }
-        };
-        *slot = at;
-        at as usize
+    fn add<D: QueryData, F: QueryFilter>(&mut self, key: TypeId) -> u32 {
+        Access::of_data::<D>();
+        let matches: MatchesOf<D, F> = QueryMatches::new();
+        let (at, list) = (self.list.len() as u32, &mut self.list);
+        list.push((key, Box::new(matches)));
+        unwrap_alloc(self.types.try_add(key, at, |other| list[other as usize].0));
+        at
     }
+}
+
+/// Returns `true` if the matches with this number are those of the query with this type.
+#[inline(always)]
+fn is_of(list: &[(TypeId, Box<dyn Any>)], at: u32, key: TypeId) -> bool {
+    list.get(at as usize).is_some_and(|(found, _)| *found == key)
 }
 
 /// Updates the matches that a world keeps for a query, and returns them.

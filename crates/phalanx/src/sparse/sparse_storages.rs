@@ -7,11 +7,12 @@ use super::{DisplacedValue, Removal, SparseSet, SparseStorage, Store};
 use crate::alloc::{try_reserve, try_reserve_at};
 use crate::bundle::SparsePtr;
 use crate::change_detection::Clock;
-use crate::component::{Component, ComponentId, Components, cache_slot};
+use crate::component::{Component, ComponentId, Components};
 use crate::layout::Kind;
 use crate::names::NameOf;
 use crate::rank;
 use crate::sort::sort_short_by_key;
+use crate::type_map::type_slot;
 use core::any::TypeId;
 use phalanx_store::{AllocError, Entity};
 
@@ -121,7 +122,7 @@ impl SparseStorages {
     #[inline(always)]
     pub(crate) fn storage_id_of<C: Component>(&self, components: &Components) -> Option<u32> {
         let key = TypeId::of::<C>();
-        let (found, storage_id) = self.by_type[cache_slot(&key) % TYPES];
+        let (found, storage_id) = self.by_type[type_slot(&key) % TYPES];
         if found == key { Some(storage_id) } else { self.storage_id(components.id::<C>()) }
     }
 
@@ -261,7 +262,7 @@ impl SparseStorages {
         self.by_component.resize(self.by_component.len().max(id.index() + 1), NO_STORAGE);
         self.by_component[id.index()] = storage_id;
         if let Some(key) = info.type_id {
-            self.by_type[cache_slot(&key) % TYPES] = (key, storage_id);
+            self.by_type[type_slot(&key) % TYPES] = (key, storage_id);
         }
         if info.type_id == Some(TypeId::of::<NameOf>()) {
             self.names = Some(storage_id);
