@@ -20,9 +20,18 @@ fn alloc_error(element: Layout, count: usize) -> AllocError {
 
 /// Creates an empty list with exactly this capacity. When it is full, it becomes a boxed slice without an allocation.
 pub(crate) fn try_vec<T>(capacity: usize) -> Result<Vec<T>, AllocError> {
-    let mut list = Vec::new();
-    list.try_reserve_exact(capacity).map_err(|_| alloc_error(Layout::new::<T>(), capacity))?;
-    Ok(list)
+    let layout = Layout::array::<T>(capacity).map_err(|_| AllocError::CapacityOverflow)?;
+    if layout.size() == 0 {
+        return Ok(Vec::new());
+    }
+    // Not by way of a vector's own growth, which costs about as much as the allocation.
+    // SAFETY: the size is not zero.
+    let block = unsafe { std::alloc::alloc(layout) };
+    if block.is_null() {
+        return Err(alloc_error(Layout::new::<T>(), capacity));
+    }
+    // SAFETY: the block was allocated with the layout of `capacity` elements, none of which is in use.
+    Ok(unsafe { Vec::from_raw_parts(block.cast::<T>(), 0, capacity) })
 }
 
 /// Reserves capacity for `additional` more elements of a list.
