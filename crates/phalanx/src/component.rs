@@ -432,12 +432,11 @@ struct Vacant;
 
 impl Components {
     /// Creates a registry with the reserved component, which has the given lanes.
-    pub(crate) fn try_new(row_lanes: &[core::alloc::Layout]) -> Result<Components, AllocError> {
-        let cache = try_box([(TypeId::of::<Vacant>(), ComponentId::UNKNOWN); TYPE_SLOTS])?;
+    pub(crate) fn try_new(row_lanes: &'static [core::alloc::Layout]) -> Result<Components, AllocError> {
         let row = ComponentInfo {
             name: "row",
             type_id: None,
-            lanes: Few::try_copy(row_lanes)?,
+            lanes: Few::Fixed(row_lanes),
             drop: None,
             clone: Some(Cloning::Bytes),
             write: crate::layout::write_nothing,
@@ -455,9 +454,12 @@ impl Components {
             usage: Usage::default(),
         };
         // A few more are registered in every world.
-        let (mut infos, mut order) = (try_vec(4)?, try_vec(8)?);
+        let (mut infos, mut order, mut cache) = (try_vec(4)?, try_vec(8)?, try_vec(TYPE_SLOTS)?);
         infos.push(row);
         order.push(ComponentId::ROW);
+        // Filled in its place.
+        cache.resize(TYPE_SLOTS, (TypeId::of::<Vacant>(), ComponentId::UNKNOWN));
+        let Ok(cache) = cache.into_boxed_slice().try_into() else { unreachable!("as long as it was made") };
         let (registry_id, others, zero_sized) = (RegistryId::new(), HashMap::default(), Signature::EMPTY);
         Ok(Components { registry_id, infos, cache, others, zero_sized, order })
     }

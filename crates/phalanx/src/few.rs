@@ -4,11 +4,12 @@ use crate::alloc::try_vec;
 use core::ops::Deref;
 use phalanx_store::AllocError;
 
-/// A list that does not grow. It has a block of its own only if it has several elements.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Few<T> {
+/// A list that does not grow. It has a block of its own only if it has several elements, and is not static.
+#[derive(Clone, Debug)]
+pub(crate) enum Few<T: 'static> {
     One(T),
     List(Box<[T]>),
+    Fixed(&'static [T]),
 }
 
 impl<T> Few<T> {
@@ -38,6 +39,12 @@ impl<T> From<Vec<T>> for Few<T> {
     }
 }
 
+impl<T: PartialEq> PartialEq for Few<T> {
+    fn eq(&self, other: &Self) -> bool {
+        **self == **other
+    }
+}
+
 impl<T> Deref for Few<T> {
     type Target = [T];
 
@@ -46,6 +53,7 @@ impl<T> Deref for Few<T> {
         match self {
             Few::One(element) => core::slice::from_ref(element),
             Few::List(list) => list,
+            Few::Fixed(list) => list,
         }
     }
 }
