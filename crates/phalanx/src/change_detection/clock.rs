@@ -73,9 +73,9 @@ impl Time {
 
 impl Clock {
     /// Creates a clock at tick 1.
-    pub(crate) const fn new() -> Clock {
+    pub(crate) const fn new(id: u64) -> Clock {
         let (tick, images) = (AtomicU32::new(1), AtomicU64::new(1));
-        Clock { tick, cleared: None, id: 0, images, first: 1, past: Vec::new() }
+        Clock { tick, cleared: None, id, images, first: 1, past: Vec::new() }
     }
 
     /// Returns a clock with the same time, for another world.

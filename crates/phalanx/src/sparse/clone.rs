@@ -125,7 +125,7 @@ impl SparseStorages {
     ///
     /// Panics if a storage has values that [cannot be cloned](SparseStorages::not_clone).
     pub(crate) fn try_clone(&self) -> Result<SparseStorages, AllocError> {
-        let mut copy = SparseStorages::new();
+        let mut copy = SparseStorages::new(0);
         copy.by_component = try_clone_slice(&self.by_component)?;
         copy.by_type = self.by_type;
         copy.by_bit = try_clone_slice(&self.by_bit)?;

@@ -63,7 +63,7 @@ pub(crate) struct SparseStorages {
 
 impl SparseStorages {
     #[inline(always)]
-    pub(crate) fn new() -> SparseStorages {
+    pub(crate) fn new(clock_id: u64) -> SparseStorages {
         SparseStorages {
             storages: Vec::new(),
             order: Vec::new(),
@@ -81,7 +81,7 @@ impl SparseStorages {
             displaced_values: Vec::new(),
             groups: Groups::new(),
             link_changes: 0,
-            clock: Clock::new(),
+            clock: Clock::new(clock_id),
         }
     }
 

@@ -15,7 +15,7 @@ pub(crate) mod table;
 mod table_index;
 pub(crate) mod table_order;
 
-use crate::alloc::{try_reserve, try_reserve_at};
+use crate::alloc::{try_reserve, try_reserve_at, try_vec};
 use crate::change_detection::{RunTicks, Tick};
 use crate::component::{ComponentId, Components};
 use crate::error::NoSuchEntity;
@@ -73,18 +73,27 @@ unsafe impl Send for Storage {}
 unsafe impl Sync for Storage {}
 
 impl Storage {
-    /// Creates a storage without tables that knows these components.
+    /// Creates the table of entities without components, and the order of tables.
+    pub(crate) fn first_table(components: &Components) -> Result<(Vec<Table>, TableOrder), AllocError> {
+        let (mut tables, mut order) = (try_vec(4)?, TableOrder::new());
+        order.try_reserve()?;
+        order.add();
+        tables.push(Table::try_new(Signature::EMPTY, components, 0)?);
+        Ok((tables, order))
+    }
+
+    /// Creates a storage that knows these components, with its [first table](Storage::first_table) and the id of its clock.
     #[inline(always)]
-    pub(crate) fn new(components: Components) -> Storage {
+    pub(crate) fn new(components: Components, (tables, table_order): (Vec<Table>, TableOrder), id: u64) -> Storage {
         Storage {
             epoch: Epoch::default(),
             entities: EntityPool::with_payload(Location::NOWHERE),
             components,
-            tables: Vec::new(),
-            table_order: TableOrder::new(),
+            tables,
+            table_order,
             by_signature: TableIndex::default(),
             directory: Vec::new(),
-            sparse: SparseStorages::new(),
+            sparse: SparseStorages::new(id),
             rows: Rows::default(),
             journal: Journal::default(),
             names: None,
@@ -185,7 +194,9 @@ impl Storage {
         self.enter(&table, number);
         self.tables.push(table);
         self.table_order.add();
-        self.by_signature.add(entries);
+        if let Some(entries) = entries {
+            self.by_signature.add(entries);
+        }
         self.restructured();
         Ok(number)
     }

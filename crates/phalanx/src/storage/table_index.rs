@@ -35,11 +35,15 @@ impl TableIndex {
     }
 
     /// Reserves capacity for another table, and returns the entries that it needs. Nothing changes.
-    pub(super) fn try_reserve(&mut self, tables: &[Table], signature: &Signature) -> Result<NewEntries, AllocError> {
-        let first = if self.map.is_some() { tables.len() } else { 0 };
+    pub(super) fn try_reserve(
+        &mut self,
+        tables: &[Table],
+        signature: &Signature,
+    ) -> Result<Option<NewEntries>, AllocError> {
         if tables.len() < FEW {
-            return Ok(NewEntries { entries: Vec::new(), new_map: None });
+            return Ok(None);
         }
+        let first = if self.map.is_some() { tables.len() } else { 0 };
         let mut entries = try_vec(tables.len() + 1 - first)?;
         for (number, table) in (first as u32..).zip(&tables[first..]) {
             entries.push((table.signature.try_clone()?, number));
@@ -54,12 +58,14 @@ impl TableIndex {
                 new_map = Some(map);
             }
         }
-        Ok(NewEntries { entries, new_map })
+        Ok(Some(NewEntries { entries, new_map }))
     }
 
     /// Adds another table.
     pub(super) fn add(&mut self, NewEntries { entries, new_map }: NewEntries) {
-        self.map = self.map.take().or(new_map);
+        if new_map.is_some() {
+            self.map = new_map;
+        }
         if let Some(map) = &mut self.map {
             map.extend(entries);
         }

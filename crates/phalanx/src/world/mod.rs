@@ -91,9 +91,10 @@ use crate::change_detection::{Moment, Tick};
 use crate::component::{Component, ComponentId, Components};
 use crate::mutation::despawn_set::DespawnSet;
 use crate::query::cache::QueryCache;
-use crate::signature::Signature;
 pub(crate) use crate::storage::Location;
 use crate::storage::Storage;
+use crate::storage::table::Table;
+use crate::storage::table_order::TableOrder;
 use core::fmt;
 use core::sync::atomic::{AtomicU64, Ordering};
 use phalanx_store::{AllocError, Entity};
@@ -141,34 +142,32 @@ impl World {
     /// Creates a world without entities.
     pub fn new() -> World {
         // Not by way of `try_with`: a `Result` of a world would be copied.
-        let mut world = World::without_tables(unwrap_alloc(Components::try_new(&crate::rows::LANES)));
-        unwrap_alloc(world.storage.table_of(&Signature::EMPTY));
-        world
+        let components = unwrap_alloc(Components::try_new(&crate::rows::LANES));
+        let tables = unwrap_alloc(Storage::first_table(&components));
+        World::with_table(components, tables)
     }
 
     /// Creates a world without entities that knows these components.
     pub(crate) fn try_with(components: Components) -> Result<World, AllocError> {
-        let mut world = World::without_tables(components);
-        world.storage.table_of(&Signature::EMPTY)?;
-        Ok(world)
+        let tables = Storage::first_table(&components)?;
+        Ok(World::with_table(components, tables))
     }
 
-    /// Creates a world without the table of entities without components, which every world has.
-    fn without_tables(components: Components) -> World {
+    /// Creates a world that knows these components, with its first table.
+    #[inline(always)]
+    fn with_table(components: Components, tables: (Vec<Table>, TableOrder)) -> World {
         let id = next_id();
-        let mut world = World {
+        World {
             identity: next_id(),
             id,
-            storage: Storage::new(components),
+            storage: Storage::new(components, tables, id),
             observers: None,
             dispatcher: None,
             bundles: BundleInfos::new(),
             queries: None,
             resources: Default::default(),
             despawn_set: DespawnSet::default(),
-        };
-        world.storage.sparse.clock.id = id;
-        world
+        }
     }
 
     /// Returns a number that no other world of the process has or had. It does not change when the world is compacted or rolled

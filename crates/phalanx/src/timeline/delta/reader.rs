@@ -147,7 +147,7 @@ impl StateReader<'_, '_> {
             reserved: [self.input.u32()?, self.input.u32()?],
             tables: Vec::new(),
             sparse: Vec::new(),
-            groups: SparseStorages::new().try_group_image()?,
+            groups: SparseStorages::new(0).try_group_image()?,
             components: Vec::new(),
             time: base.time.try_clone()?,
             ..*base
