@@ -150,7 +150,7 @@ impl<K: Key> Sparse<K> {
             // SAFETY: `window_len` entries are initialised.
             unsafe { *self.window.at(index) }
         } else {
-            self.entry_in_page(index)
+            self.far_entry(index)
         }
     }
 
