@@ -3,4 +3,4 @@
 /// Marks the path from which it is called as unlikely.
 #[cold]
 #[inline]
-pub(crate) const fn cold_path() {}
+pub const fn cold_path() {}

@@ -10,6 +10,7 @@
 //! - A lane has no length and never drops rows. The container that keeps the length does.
 #![allow(unsafe_code)]
 
+use super::cold_path;
 use crate::AllocError;
 use alloc::alloc::{alloc, alloc_zeroed, dealloc, realloc};
 use core::alloc::Layout;
@@ -272,6 +273,7 @@ impl Lane {
     #[inline(always)]
     pub unsafe fn set_dirty(&self, row: u32) {
         if !self.dirty.is_null() {
+            cold_path();
             let chunk = row / Lane::CHUNK;
             // SAFETY: the row is below the capacity, so its chunk has a bit in the bitmap, and no other thread uses the bitmap.
             unsafe { *self.dirty.add(chunk as usize / 64) |= 1 << (chunk % 64) };

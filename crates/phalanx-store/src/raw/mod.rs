@@ -35,6 +35,6 @@ pub use slices::as_uninit;
 pub use words::Words;
 
 pub(crate) use cells::Cells;
-pub(crate) use cold::cold_path;
+pub use cold::cold_path;
 pub(crate) use slices::clone_to;
 pub(crate) use vacant::Vacant;

@@ -10,7 +10,7 @@
 use super::Values;
 use crate::component::ComponentInfo;
 use core::ops::Range;
-use phalanx_store::raw::{DropGuard, Lane, Rows, Words};
+use phalanx_store::raw::{DropGuard, Lane, Rows, Words, cold_path};
 use phalanx_store::{AllocError, Entity};
 
 /// The values of a component, each at its slot.
@@ -202,6 +202,7 @@ impl LinearStorage {
         let count = |number: &mut u32| if PRESENT { *number += 1 } else { *number -= 1 };
         count(len);
         if slot.is_row() {
+            cold_path();
             count(extra_rows);
         }
     }
