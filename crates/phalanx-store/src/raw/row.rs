@@ -34,6 +34,7 @@ pub unsafe fn copy_row(from: *const u8, to: *mut u8, size: usize) {
             8 => exactly::<8>(from, to),
             12 => exactly::<12>(from, to),
             16 => exactly::<16>(from, to),
+            24 => exactly::<24>(from, to),
             64 => exactly::<64>(from, to),
             _ => core::ptr::copy_nonoverlapping(from, to, size),
         }
@@ -58,6 +59,12 @@ pub unsafe fn swap_row(a: *mut u8, b: *mut u8, size: usize) {
             b.write(value);
         }
     }
+    /// Exchanges `size` bytes. Not inlined: its loops take many registers.
+    #[inline(never)]
+    unsafe fn of_any_size(a: *mut u8, b: *mut u8, size: usize) {
+        // SAFETY: both are `size` bytes of different rows, which may be uninitialised.
+        unsafe { core::ptr::swap_nonoverlapping(a.cast::<MaybeUninit<u8>>(), b.cast::<MaybeUninit<u8>>(), size) };
+    }
     // SAFETY: both are `size` bytes of different rows, by the caller's contract. They may be uninitialised.
     unsafe {
         match size {
@@ -65,8 +72,9 @@ pub unsafe fn swap_row(a: *mut u8, b: *mut u8, size: usize) {
             8 => exactly::<8>(a, b),
             12 => exactly::<12>(a, b),
             16 => exactly::<16>(a, b),
+            24 => exactly::<24>(a, b),
             64 => exactly::<64>(a, b),
-            _ => core::ptr::swap_nonoverlapping(a.cast::<MaybeUninit<u8>>(), b.cast::<MaybeUninit<u8>>(), size),
+            _ => of_any_size(a, b, size),
         }
     }
 }
