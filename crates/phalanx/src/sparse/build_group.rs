@@ -161,7 +161,7 @@ impl SparseStorages {
             let Some(slot) = self.sparse_set(shortest).dense.key_at(position) else { continue };
             // The slot that moves here in exchange was tested before.
             if self.groups.get(at).matches(self, slot) {
-                self.enter_owned(at, slot.index());
+                self.groups.get_mut(at).enter_owned(&mut self.storages, slot.index());
             }
         }
     }

@@ -198,22 +198,38 @@ impl GroupData {
     }
 
     /// Returns `true` if a slot can become a member without allocating.
+    #[inline(always)]
     pub(super) fn has_capacity(&self, slot: Entity) -> bool {
-        self.owns() || self.list.key_slot(slot) != KeySlot::Unmapped
+        self.owns() || self.list_has_capacity(slot)
+    }
+
+    #[inline(never)]
+    fn list_has_capacity(&self, slot: Entity) -> bool {
+        self.list.key_slot(slot) != KeySlot::Unmapped
+    }
+
+    /// Moves a member of an owning group behind the other members. It is in no group within.
+    #[inline(always)]
+    pub(super) fn leave_owned(&mut self, storages: &mut [Box<SparseStorage>], slot: u32) {
+        self.changes += 1;
+        self.len -= 1;
+        self.exchange(storages, slot);
+    }
+
+    /// Moves a slot that belongs to an owning group behind its members, and makes it one. It is in the groups around.
+    #[inline(always)]
+    pub(super) fn enter_owned(&mut self, storages: &mut [Box<SparseStorage>], slot: u32) {
+        self.exchange(storages, slot);
+        self.len += 1;
+        self.changes += 1;
     }
 
     /// Exchanges a slot with the one at position `len`, in all sparse sets that the group owns. The slot has a value in
     /// each.
-    #[inline(always)]
-    pub(super) fn exchange(&self, storages: &mut [Box<SparseStorage>], slot: u32) {
+    #[inline(never)]
+    fn exchange(&self, storages: &mut [Box<SparseStorage>], slot: u32) {
         for &owned in &self.desc.owned {
-            let set = storages[owned as usize].sparse_set_mut();
-            let Some(position) = set.position(slot) else {
-                unreachable!("a slot that enters or leaves has what is owned")
-            };
-            if position != self.len {
-                set.exchange(position, self.len);
-            }
+            storages[owned as usize].sparse_set_mut().move_to(slot, self.len);
         }
     }
 

@@ -252,14 +252,14 @@ impl SparseStorages {
     /// Removes a slot from a group, if it is a member, and before that from the groups within.
     #[inline(always)]
     fn leave(&mut self, at: u32, slot: u32) {
-        let group = self.groups.get(at);
+        let group = self.groups.get_mut(at);
         if !group.has_member(&self.storages, slot) {
             return;
         }
         if group.inner.is_some() || !group.owns() {
             return self.leave_slow(at, slot);
         }
-        self.leave_owned(at, slot);
+        group.leave_owned(&mut self.storages, slot);
     }
 
     /// Like [`leave`](SparseStorages::leave), for a member of a group that has others within, or owns nothing.
@@ -269,16 +269,7 @@ impl SparseStorages {
             self.leave(inner, slot);
         }
         let group = self.groups.get_mut(at);
-        if group.owns() { self.leave_owned(at, slot) } else { group.remove_listed(slot) }
-    }
-
-    /// Moves a member of an owning group behind the other members. It is in no group within.
-    #[inline(always)]
-    fn leave_owned(&mut self, at: u32, slot: u32) {
-        let group = self.groups.get_mut(at);
-        group.changes += 1;
-        group.len -= 1;
-        group.exchange(&mut self.storages, slot);
+        if group.owns() { group.leave_owned(&mut self.storages, slot) } else { group.remove_listed(slot) }
     }
 
     /// Adds a slot to the groups that it belongs to after a change. Capacity is reserved.
@@ -316,7 +307,7 @@ impl SparseStorages {
         if group.outer.is_some() || !group.owns() {
             return self.enter_slow(at, slot);
         }
-        self.enter_owned(at, slot.index());
+        self.groups.get_mut(at).enter_owned(&mut self.storages, slot.index());
     }
 
     /// Like [`enter`](SparseStorages::enter), for a group that has others around, or owns nothing.
@@ -326,16 +317,7 @@ impl SparseStorages {
             self.enter(outer, slot);
         }
         let group = self.groups.get_mut(at);
-        if group.owns() { self.enter_owned(at, slot.index()) } else { group.add_listed(slot) }
-    }
-
-    /// Moves a slot that belongs to an owning group behind its members, and makes it one. It is in the groups around.
-    #[inline(always)]
-    pub(super) fn enter_owned(&mut self, at: u32, slot: u32) {
-        let group = self.groups.get_mut(at);
-        group.exchange(&mut self.storages, slot);
-        group.len += 1;
-        group.changes += 1;
+        if group.owns() { group.enter_owned(&mut self.storages, slot.index()) } else { group.add_listed(slot) }
     }
 
     /// Checks that groups have the members that they should.

@@ -4,7 +4,7 @@
 use super::Values;
 use crate::component::ComponentInfo;
 use phalanx_store::index::{KeySlot, Sparse};
-use phalanx_store::raw::{Dense, Rows};
+use phalanx_store::raw::{Dense, Rows, cold_path};
 use phalanx_store::{AllocError, Entity};
 
 /// What happens to the position of a value that is removed from a sparse set.
@@ -114,6 +114,7 @@ impl SparseSet {
         // SAFETY: the key slot is vacant and the row is written, by the caller's contract.
         unsafe { self.dense.insert_vacant(slot) };
         if slot.is_row() {
+            cold_path();
             self.extra_rows += 1;
         }
     }
@@ -137,6 +138,7 @@ impl SparseSet {
         // removal is by swapping there are no holes.
         unsafe { self.dense.swap_remove_with(slot, position, shift) };
         if slot.is_row() {
+            cold_path();
             self.extra_rows -= 1;
         }
     }
@@ -184,19 +186,19 @@ impl SparseSet {
         true
     }
 
-    /// Exchanges two positions.
+    /// Exchanges the value of a slot with that at a position.
     ///
     /// # Panics
     ///
-    /// Panics if they are equal or not in use, or if there are holes.
-    #[inline(never)]
-    pub(super) fn exchange(&mut self, a: u32, b: u32) {
-        assert!(
-            a != b && a.max(b) < self.dense.positions() && self.dense.holes() == 0,
-            "positions that are not in use"
-        );
-        // SAFETY: the positions differ and are in use, and there are no holes, as just tested.
-        unsafe { self.dense.swap(a, b) };
+    /// Panics if the slot has no value, if the position is not in use, or if there are holes.
+    #[inline(always)]
+    pub(super) fn move_to(&mut self, slot: u32, to: u32) {
+        let Some(position) = self.position(slot) else { unreachable!("a slot without a value has no position") };
+        if position != to {
+            assert!(to < self.dense.positions() && self.dense.holes() == 0, "a position that is not in use");
+            // SAFETY: the index has positions in use, which are not holes. Nor is the other, as just tested.
+            unsafe { self.dense.swap(position, to) };
+        }
     }
 
     /// Removes all keys, and returns their number. The values stay initialised in the first rows, and have no owner.

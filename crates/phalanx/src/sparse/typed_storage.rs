@@ -103,7 +103,9 @@ impl<C: Component> TypedStorage<'_, C> {
         if !self.sparse.get(self.storage_id).required_by.iter().all(has_capacity) {
             return false;
         }
-        self.sparse.leave_excluding(slot, self.storage_id);
+        if !self.sparse.get(self.storage_id).excluded_by.is_empty() {
+            self.sparse.leave_excluding(slot, self.storage_id);
+        }
         let (storage, masks) = self.parts();
         // SAFETY: a group that excludes the component does not own it, so leaving such groups does not change its storage
         // and the slot is still vacant. The value is moved out once, by the caller's contract.

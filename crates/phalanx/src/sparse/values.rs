@@ -34,6 +34,16 @@ fn least_capacity(lanes: &[Lane]) -> u32 {
     lanes.iter().map(Lane::capacity).min().unwrap_or(u32::MAX)
 }
 
+/// Calls `each` with every lane. Most components have one: only the loop over several is a call.
+#[inline(always)]
+fn for_each_lane(lanes: &[Lane], each: impl Fn(&Lane)) {
+    #[inline(never)]
+    fn for_several(lanes: &[Lane], each: impl Fn(&Lane)) {
+        lanes.iter().for_each(each);
+    }
+    if let [lane] = lanes { each(lane) } else { for_several(lanes, each) }
+}
+
 impl Values {
     /// Creates the lanes of a component, without rows.
     ///
@@ -307,12 +317,11 @@ unsafe impl Rows for Values {
 
     #[inline(always)]
     unsafe fn swap(&mut self, a: u32, b: u32) {
-        // SAFETY: both rows are below the capacity and differ, by the caller's contract. The values are borrowed
-        // exclusively.
+        // SAFETY: both rows are below the capacity of every lane and differ, by the caller's contract.
+        let swap = |lane: &Lane| unsafe { swap_row(row_ptr(lane, a), row_ptr(lane, b), lane.row_size()) };
+        for_each_lane(&self.lanes, swap);
+        // SAFETY: both rows are below the capacity, by the caller's contract. The values are borrowed exclusively.
         unsafe {
-            for lane in &self.lanes {
-                swap_row(row_ptr(lane, a), row_ptr(lane, b), lane.row_size());
-            }
             self.mark_dirty(a);
             self.mark_dirty(b);
         }
@@ -320,14 +329,9 @@ unsafe impl Rows for Values {
 
     #[inline(always)]
     unsafe fn shift(&mut self, from: u32, to: u32) {
-        #[inline(never)]
-        fn each(lanes: &[Lane], shift: impl Fn(&Lane)) {
-            lanes.iter().for_each(shift);
-        }
         // SAFETY: both rows are below the capacity of every lane and differ, by the caller's contract.
         let shift = |lane: &Lane| unsafe { copy_row(row_ptr(lane, from), row_ptr(lane, to), lane.row_size()) };
-        // Most components have one lane: only the loop is a call.
-        if let [lane] = &*self.lanes { shift(lane) } else { each(&self.lanes, shift) }
+        for_each_lane(&self.lanes, shift);
     }
 
     unsafe fn shift_down(&mut self, gap: u32, len: u32) {
