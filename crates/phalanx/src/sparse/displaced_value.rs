@@ -75,6 +75,12 @@ impl SparseStorages {
     #[inline(never)]
     fn drop_displaced_slow(&mut self) {
         let storages = &self.storages;
+        // A single value, as most often, is dropped last without a guard.
+        if let [DisplacedValue { storage_id, row }] = self.displaced_values[..] {
+            self.displaced_values.clear();
+            // SAFETY: displaced values are initialised and have no owner. This one was just taken from the list.
+            unsafe { return storages[storage_id as usize].values().drop_value(row) };
+        }
         drop_all(self.displaced_values.drain(..), |DisplacedValue { storage_id, row }| {
             // SAFETY: displaced values are initialised and have no owner. Each is taken from the list, so it is dropped
             // once.
