@@ -30,7 +30,12 @@ impl World {
     #[inline(always)]
     #[track_caller]
     pub fn insert<B: Bundle>(&mut self, entity: Entity, bundle: B) -> Result<(), NoSuchEntity> {
-        require_alive(self.try_insert(entity, bundle))
+        let bundle = ManuallyDrop::new(bundle);
+        // SAFETY: the bundle is moved out once, here or below.
+        match unsafe { self.insert_fast(entity, &bundle) } {
+            true => Ok(()),
+            false => require_alive(self.insert_slow(entity, ManuallyDrop::into_inner(bundle))),
+        }
     }
 
     /// Inserts the components of `bundle` into `entity`, like [`insert`](World::insert), but returns every error.
@@ -44,15 +49,26 @@ impl World {
     /// On error the bundle is dropped, and nothing else changes.
     #[inline(always)]
     pub fn try_insert<B: Bundle>(&mut self, entity: Entity, bundle: B) -> Result<(), StructuralError> {
-        if const { B::LEN != 1 || B::SPARSE != 1 || B::REQUIRES } {
-            return self.insert_slow(entity, bundle);
-        }
         let bundle = ManuallyDrop::new(bundle);
         // SAFETY: the bundle is moved out once, here or below.
-        match unsafe { B::visit_single(&raw const *bundle, InsertFast { storage: &mut self.storage, entity }) } {
-            Some(true) => Ok(()),
-            _ => self.insert_slow(entity, ManuallyDrop::into_inner(bundle)),
+        match unsafe { self.insert_fast(entity, &bundle) } {
+            true => Ok(()),
+            false => self.insert_slow(entity, ManuallyDrop::into_inner(bundle)),
         }
+    }
+
+    /// Inserts a bundle on the fast path, and returns `true` if it could.
+    ///
+    /// # Safety
+    ///
+    /// The bundle counts as moved out if this returns `true`, or if it panics.
+    #[inline(always)]
+    unsafe fn insert_fast<B: Bundle>(&mut self, entity: Entity, bundle: &ManuallyDrop<B>) -> bool {
+        if const { B::LEN != 1 || B::SPARSE != 1 || B::REQUIRES } {
+            return false;
+        }
+        // SAFETY: the bundle is moved out at most once, by the caller's contract.
+        unsafe { B::visit_single(&raw const **bundle, InsertFast { storage: &mut self.storage, entity }) == Some(true) }
     }
 
     /// Inserts a bundle on the slow path.

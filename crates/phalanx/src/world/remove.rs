@@ -27,7 +27,10 @@ impl World {
     #[inline(always)]
     #[track_caller]
     pub fn remove<B: Bundle>(&mut self, entity: Entity) -> Result<bool, NoSuchEntity> {
-        require_alive(self.try_remove::<B>(entity))
+        match self.remove_fast::<B>(entity) {
+            Some(removed) => Ok(removed),
+            None => require_alive(self.remove_slow::<B>(entity)),
+        }
     }
 
     /// Removes the components of `B` from `entity`, like [`remove`](World::remove), but returns every error.
@@ -41,12 +44,18 @@ impl World {
     /// On error nothing has changed.
     #[inline(always)]
     pub fn try_remove<B: Bundle>(&mut self, entity: Entity) -> Result<bool, StructuralError> {
+        match self.remove_fast::<B>(entity) {
+            Some(removed) => Ok(removed),
+            None => self.remove_slow::<B>(entity),
+        }
+    }
+
+    /// Removes a bundle on the fast path. Returns `None` if it could not.
+    #[inline(always)]
+    fn remove_fast<B: Bundle>(&mut self, entity: Entity) -> Option<bool> {
         let visit = RemoveFast { storage: &mut self.storage, entity };
         // SAFETY: the visitor does not read through the pointer.
-        match unsafe { B::visit_single(core::ptr::dangling(), visit) } {
-            Some(Some(removed)) => Ok(removed),
-            _ => self.remove_slow::<B>(entity),
-        }
+        unsafe { B::visit_single(core::ptr::dangling(), visit) }.flatten()
     }
 
     /// Removes a bundle on the slow path.
