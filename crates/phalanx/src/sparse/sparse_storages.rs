@@ -123,7 +123,14 @@ impl SparseStorages {
     pub(crate) fn storage_id_of<C: Component>(&self, components: &Components) -> Option<u32> {
         let key = TypeId::of::<C>();
         let (found, storage_id) = self.by_type[type_slot(&key) % TYPES];
-        if found == key { Some(storage_id) } else { self.storage_id(components.id::<C>()) }
+        let storage_id = if found == key { storage_id } else { self.find_storage_id(key, components) };
+        (storage_id != NO_STORAGE).then_some(storage_id)
+    }
+
+    /// Returns the storage id of a type, or [`NO_STORAGE`]. Out of line, to keep the path through the cache short.
+    #[inline(never)]
+    fn find_storage_id(&self, key: TypeId, components: &Components) -> u32 {
+        self.storage_id(components.id_of_type(key)).unwrap_or(NO_STORAGE)
     }
 
     /// Checks that the cache by type has the storages of these types.
