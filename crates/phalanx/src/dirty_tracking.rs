@@ -174,8 +174,10 @@ impl Storage {
             }
             for storage in self.sparse.iter_mut() {
                 let (keys, values) = storage.lanes_mut();
-                tracking.apply(keys)?;
-                values.first_mut().map_or(Ok(()), |lane| tracking.apply(lane))?;
+                let mut lanes = core::iter::once(keys).chain(values.first_mut());
+                let outcome = lanes.try_for_each(|lane| tracking.apply(lane));
+                storage.update_cached();
+                outcome?;
             }
         }
         Ok(())

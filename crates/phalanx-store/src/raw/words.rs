@@ -91,17 +91,20 @@ impl Words {
         bit < self.bits && unsafe { *self.lane.at(bit / 64) } & 1 << (bit % 64) != 0
     }
 
-    /// Flips a bit, and sets the dirty bit of its word.
+    /// Flips a bit. With `TRACKED` the dirty bit of its word is set.
     ///
     /// # Safety
     ///
-    /// There is a word for the bit.
+    /// There is a word for the bit. Without `TRACKED`, the lane is not [tracked](Lane::is_tracked).
     #[inline(always)]
-    pub unsafe fn flip(&mut self, bit: u32) {
+    pub unsafe fn flip<const TRACKED: bool>(&mut self, bit: u32) {
+        debug_assert!(TRACKED || !self.lane().is_tracked());
         // SAFETY: the word is initialised, by the caller's contract. The lane is borrowed exclusively.
         unsafe {
             *self.lane.at(bit / 64) ^= 1 << (bit % 64);
-            self.lane.set_dirty(bit / 64);
+            if TRACKED {
+                self.lane.set_dirty(bit / 64);
+            }
         }
     }
 
@@ -171,8 +174,8 @@ mod tests {
         words.try_grow(3).unwrap();
         // SAFETY: there are words for these bits.
         unsafe {
-            words.flip(1);
-            words.flip(64 * 2 + 5);
+            words.flip::<true>(1);
+            words.flip::<false>(64 * 2 + 5);
         }
         words.try_grow(1).unwrap();
         assert_eq!((words.len(), words.bits(), words.words()), (3, 192, &[2, 0, 32][..]));

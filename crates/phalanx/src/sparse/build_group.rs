@@ -121,11 +121,11 @@ impl SparseStorages {
         let id = GroupId { at: at as u32, serial: group.serial };
         for &storage_id in &group.desc.required {
             self.get_mut(storage_id).required_by.push(id.at);
-            self.get_mut(storage_id).update_discards();
+            self.get_mut(storage_id).update_cached();
         }
         for &storage_id in &group.desc.excluded {
             self.get_mut(storage_id).excluded_by.push(id.at);
-            self.get_mut(storage_id).update_discards();
+            self.get_mut(storage_id).update_cached();
         }
         let inner = group.inner;
         self.link(group.outer, inner, Some(id.at), Some(id.at));
@@ -228,7 +228,7 @@ impl SparseStorages {
         for storage in self.iter_mut() {
             storage.required_by.retain(|at| *at != id.at);
             storage.excluded_by.retain(|at| *at != id.at);
-            storage.update_discards();
+            storage.update_cached();
         }
     }
 

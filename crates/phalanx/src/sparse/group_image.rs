@@ -140,7 +140,7 @@ impl SparseStorages {
         let links = image.links.into_iter().chain(core::iter::repeat_with(Default::default));
         for (storage, [required_by, excluded_by]) in self.storages.iter_mut().zip(links) {
             (storage.required_by, storage.excluded_by) = (required_by, excluded_by);
-            storage.update_discards();
+            storage.update_cached();
         }
         self.groups = image.groups;
     }

@@ -167,7 +167,7 @@ impl LinearStorage {
         for &slot in slots {
             // SAFETY: the slot is covered and has no value, which is written, by the caller's contract.
             unsafe {
-                self.set_bit::<true>(slot);
+                self.set_bit::<true, true>(slot);
                 self.values.mark_dirty(slot.index());
             }
         }
@@ -182,9 +182,14 @@ impl LinearStorage {
     unsafe fn insert_vacant(&mut self, slot: Entity) {
         // SAFETY: the slot is covered, by the caller's contract, so its row is below the capacity.
         unsafe {
-            self.set_bit::<true>(slot);
+            self.set_bit::<true, true>(slot);
             self.values.mark_dirty(slot.index());
         }
+    }
+
+    /// Returns `true` if the presence bits or the values have dirty bits.
+    pub(super) fn is_tracked(&self) -> bool {
+        self.bits.lane().is_tracked() || self.values.lanes().first().is_some_and(Lane::is_tracked)
     }
 
     /// Sets or clears the presence bit of a slot, and counts it. The caller sets the [dirty bit](Values::mark_dirty) of the
@@ -192,12 +197,13 @@ impl LinearStorage {
     ///
     /// # Safety
     ///
+    /// - Without `TRACKED`, the storage is not [tracked](LinearStorage::is_tracked).
     /// - If the bit is set, the slot is covered and has no value, and the value is written.
     /// - If it is cleared, the slot has a value, which has no owner from then on.
     #[inline(always)]
-    pub(super) unsafe fn set_bit<const PRESENT: bool>(&mut self, slot: Entity) {
-        // SAFETY: the slot is covered, by the caller's contract: it has a value if the bit is cleared.
-        unsafe { self.bits.flip(slot.index()) };
+    pub(super) unsafe fn set_bit<const PRESENT: bool, const TRACKED: bool>(&mut self, slot: Entity) {
+        // SAFETY: the slot is covered, by the caller's contract: it has a value if the bit is cleared. So is `TRACKED`.
+        unsafe { self.bits.flip::<TRACKED>(slot.index()) };
         let (len, extra_rows) = (&mut self.len, &mut self.extra_rows);
         let count = |number: &mut u32| if PRESENT { *number += 1 } else { *number -= 1 };
         count(len);
@@ -266,7 +272,7 @@ impl LinearStorage {
         }
         // SAFETY: the slot has a value, so its row is below the capacity.
         unsafe {
-            self.set_bit::<false>(slot);
+            self.set_bit::<false, true>(slot);
             self.values.mark_dirty(index);
         }
         Some(index)

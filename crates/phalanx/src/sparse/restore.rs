@@ -88,7 +88,7 @@ impl SparseStorages {
         };
         let storage = self.get_mut(storage_id);
         *storage.sparse_set_mut() = SparseSet { dense, removal: state.removal, extra_rows: state.extra_rows };
-        storage.update_discards();
+        storage.update_cached();
         Ok(())
     }
 
@@ -99,11 +99,11 @@ impl SparseStorages {
     /// - The storage is a linear storage without values.
     /// - The values are of the component, initialised at all slots that have a bit, and have capacity for the spare row.
     pub(crate) unsafe fn restore_linear(&mut self, storage_id: u32, bits: Words, extra_rows: u32, values: Values) {
-        let Store::Linear(linear) = &mut self.get_mut(storage_id).store else {
-            unreachable!("a linear storage is restored")
-        };
+        let storage = self.get_mut(storage_id);
+        let Store::Linear(linear) = &mut storage.store else { unreachable!("a linear storage is restored") };
         // SAFETY: the values at slots with a bit are initialised, by the caller's contract.
         *linear = unsafe { LinearStorage::from_parts(values, bits, extra_rows) };
+        storage.update_cached();
     }
 
     /// Restores the masks of all slots from the keys of sparse sets. All keys are below `slots`.

@@ -60,6 +60,8 @@ pub(crate) struct SparseStorage {
     pub(super) is_column_tracked: bool,
     /// Says whether removed values must be kept: [`find_discards`](SparseStorage::find_discards), cached.
     pub(super) discards: Discards,
+    /// Whether changes by type are [simple](SparseStorage::find_is_simple), cached.
+    pub(super) is_simple: bool,
     /// The groups that require the component.
     pub(super) required_by: Vec<u32>,
     /// The groups that exclude the component.
@@ -91,13 +93,14 @@ impl SparseStorage {
             first_word_bit: bit.filter(|bit| *bit < 64).map_or(0, |bit| 1 << bit),
             is_column_tracked: info.track == Track::Column,
             discards: Discards::No,
+            is_simple: false,
             required_by: Vec::new(),
             excluded_by: Vec::new(),
             removed_counts: [0; 2],
             rank: 0,
             relation: info.relation,
         })?;
-        storage.update_discards();
+        storage.update_cached();
         Ok(storage)
     }
 
@@ -116,7 +119,9 @@ impl SparseStorage {
             Store::Linear(linear) => Store::Linear(linear.try_clone()?),
         };
         let (required_by, excluded_by) = (try_clone_slice(&self.required_by)?, try_clone_slice(&self.excluded_by)?);
-        try_box(SparseStorage { store, required_by, excluded_by, removed_counts: [0; 2], ..*self })
+        let mut clone = try_box(SparseStorage { store, required_by, excluded_by, removed_counts: [0; 2], ..*self })?;
+        clone.update_cached();
+        Ok(clone)
     }
 
     /// Returns the values.
@@ -215,10 +220,20 @@ impl SparseStorage {
         }
     }
 
-    /// Updates the cached [`find_discards`](SparseStorage::find_discards): after a change of the groups that name the
-    /// component, or of the removal policy.
-    pub(super) fn update_discards(&mut self) {
-        self.discards = self.find_discards();
+    /// Returns `true` if the change of one value changes nothing else: no group names the component, a sparse set removes by
+    /// swapping, and a linear storage has no dirty bits.
+    pub(super) fn find_is_simple(&self) -> bool {
+        self.is_ungrouped()
+            && match &self.store {
+                Store::Pool(set) => set.removal == Removal::Swap,
+                Store::Linear(linear) => !linear.is_tracked(),
+            }
+    }
+
+    /// Updates what is cached: after a change of the groups that name the component, of the removal policy, or of which lanes
+    /// are tracked.
+    pub(crate) fn update_cached(&mut self) {
+        (self.discards, self.is_simple) = (self.find_discards(), self.find_is_simple());
     }
 
     /// Reserves capacity for a value of `slot`, and returns where it is to be written. `FRESH` says that it has none.

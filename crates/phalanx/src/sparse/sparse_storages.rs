@@ -227,7 +227,7 @@ impl SparseStorages {
         let storage = self.get_mut(storage_id);
         assert!(removal == Removal::Deferred || storage.sparse_set_mut().dense.holes() == 0);
         storage.sparse_set_mut().removal = removal;
-        storage.update_discards();
+        storage.update_cached();
     }
 
     /// Returns the storage id of a component outside tables. Creates the storage if there is none.
@@ -315,8 +315,8 @@ impl SparseStorages {
             if self.storage_id(storage.id) != Some(storage_id) {
                 return Err("a sparse storage that is not found by its component");
             }
-            if storage.discards != storage.find_discards() {
-                return Err("a sparse storage that does not know whether it discards values");
+            if (storage.discards, storage.is_simple) != (storage.find_discards(), storage.find_is_simple()) {
+                return Err("a sparse storage that does not know whether it discards values or changes are simple");
             }
             match &storage.store {
                 Store::Linear(linear) => {

@@ -104,7 +104,7 @@ impl SparseStorages {
                 }
             },
         }
-        storage.update_discards();
+        storage.update_cached();
     }
 
     /// Records that links and the orders of groups may have changed, for caches that depend on them.

@@ -79,26 +79,26 @@ impl<C: Component> TypedStorage<'_, C> {
         match key_slot(storage, masks, slot, is_alive) {
             // SAFETY: the storage is that of the component, the row is in use, and the value is moved out once.
             KeySlot::Occupied(row) => FastInsert::Done(Some(unsafe { replace(storage, row, value) })),
-            KeySlot::Vacant if storage.is_ungrouped() => {
-                // SAFETY: the storage is that of the component, the slot is vacant, and the value is moved out once.
-                unsafe { insert_vacant(storage, masks, slot, value) };
+            KeySlot::Vacant if storage.is_simple => {
+                // SAFETY: the storage is that of the component and simple, the slot is vacant, and the value is moved out once.
+                unsafe { insert_vacant::<C, false>(storage, masks, slot, value) };
                 FastInsert::Done(None)
             }
             // SAFETY: the slot is vacant, and the value is moved out once, by the caller's contract.
-            KeySlot::Vacant if unsafe { self.insert_grouped(slot, value) } => FastInsert::Done(None),
+            KeySlot::Vacant if unsafe { self.insert_elaborate(slot, value) } => FastInsert::Done(None),
             _ => FastInsert::Unavailable,
         }
     }
 
-    /// Inserts a value into a vacant slot, for a component that groups name. Returns `false` if a group would allocate;
-    /// nothing has changed then.
+    /// Inserts a value into a vacant slot of a storage that is not [simple](SparseStorage::find_is_simple). Returns `false` if
+    /// a group would allocate; nothing has changed then.
     ///
     /// # Safety
     ///
     /// The [state](key_slot) of the slot is `Vacant`. `value` points to a value, which counts as moved out if this returns
     /// `true`.
     #[inline(never)]
-    unsafe fn insert_grouped(&mut self, slot: Entity, value: *const C) -> bool {
+    unsafe fn insert_elaborate(&mut self, slot: Entity, value: *const C) -> bool {
         let has_capacity = |at: &u32| self.sparse.groups.get(*at).has_capacity(slot);
         if !self.sparse.get(self.storage_id).required_by.iter().all(has_capacity) {
             return false;
@@ -109,7 +109,7 @@ impl<C: Component> TypedStorage<'_, C> {
         let (storage, masks) = self.parts();
         // SAFETY: a group that excludes the component does not own it, so leaving such groups does not change its storage
         // and the slot is still vacant. The value is moved out once, by the caller's contract.
-        unsafe { insert_vacant(storage, masks, slot, value) };
+        unsafe { insert_vacant::<C, true>(storage, masks, slot, value) };
         self.sparse.enter_requiring(slot, self.storage_id);
         true
     }
@@ -124,29 +124,30 @@ impl<C: Component> TypedStorage<'_, C> {
             KeySlot::Vacant => return Some(None),
             KeySlot::Stale | KeySlot::Unmapped => return None,
         };
+        match storage.is_simple {
+            // SAFETY: the storage is that of the component, and simple. The slot has its value in this row.
+            true => Some(Some(unsafe { remove_occupied::<C, false>(storage, masks, slot, row) })),
+            // SAFETY: the slot has a value.
+            false => unsafe { self.remove_elaborate(slot) },
+        }
+    }
+
+    /// Removes the value of a slot from a storage that is not [simple](SparseStorage::find_is_simple). Returns `None` if the
+    /// general path has to be taken.
+    ///
+    /// # Safety
+    ///
+    /// The [state](key_slot) of the slot is `Occupied`.
+    #[inline(never)]
+    unsafe fn remove_elaborate(&mut self, slot: Entity) -> Option<Option<C>> {
+        let storage = self.parts().0;
         if let Store::Pool(set) = &storage.store
             && set.removal != Removal::Swap
         {
             return None;
         }
-        match storage.is_ungrouped() {
-            // SAFETY: the storage is that of the component. The slot has its value in this row, and a sparse set removes by
-            // swapping.
-            true => Some(Some(unsafe { remove_occupied(storage, masks, slot, row) })),
-            // SAFETY: the slot has a value, and a sparse set removes by swapping.
-            false => unsafe { self.remove_grouped(slot) },
-        }
-    }
-
-    /// Removes the value of a slot, for a component that groups name. Returns `None` if the general path has to be taken.
-    ///
-    /// # Safety
-    ///
-    /// The [state](key_slot) of the slot is `Occupied`. A sparse set removes by swapping.
-    #[inline(never)]
-    unsafe fn remove_grouped(&mut self, slot: Entity) -> Option<Option<C>> {
         // Without the component the slot may enter groups that exclude it, and that may allocate.
-        if !self.parts().0.excluded_by.is_empty() {
+        if !storage.excluded_by.is_empty() {
             return None;
         }
         self.sparse.leave_requiring(slot, self.storage_id);
@@ -155,7 +156,7 @@ impl<C: Component> TypedStorage<'_, C> {
         let row = storage.row(slot.index())?;
         // SAFETY: the storage is that of the component. The slot has its value in this row, and a sparse set removes by swapping.
         // Leaving groups does not change the window of the index, so that the state is still `Occupied`.
-        Some(Some(unsafe { remove_occupied(storage, masks, slot, row) }))
+        Some(Some(unsafe { remove_occupied::<C, true>(storage, masks, slot, row) }))
     }
 }
 
@@ -196,9 +197,14 @@ unsafe fn replace<C: Component>(storage: &mut SparseStorage, row: u32, value: *c
 /// # Safety
 ///
 /// The storage is that of the component, and the [state](key_slot) of the slot is `Vacant`. `value` points to a value, which
-/// counts as moved out.
+/// counts as moved out. Without `TRACKED`, a linear storage is not tracked.
 #[inline(always)]
-unsafe fn insert_vacant<C: Component>(storage: &mut SparseStorage, masks: &mut Masks, slot: Entity, value: *const C) {
+unsafe fn insert_vacant<C: Component, const TRACKED: bool>(
+    storage: &mut SparseStorage,
+    masks: &mut Masks,
+    slot: Entity,
+    value: *const C,
+) {
     let lane = storage.values().lane();
     let row = match &storage.store {
         Store::Pool(set) => set.dense.positions() as usize,
@@ -217,10 +223,12 @@ unsafe fn insert_vacant<C: Component>(storage: &mut SparseStorage, masks: &mut M
             }
         }
         Store::Linear(linear) => {
-            // SAFETY: the slot is vacant, so covered, and the row was just written.
+            // SAFETY: the slot is vacant, so covered, and the row was just written. `TRACKED` is the caller's contract.
             unsafe {
-                set_row_dirty::<C, false>(lane, row);
-                linear.set_bit::<true>(slot);
+                if TRACKED {
+                    set_row_dirty::<C, false>(lane, row);
+                }
+                linear.set_bit::<true, TRACKED>(slot);
             }
         }
     }
@@ -231,9 +239,14 @@ unsafe fn insert_vacant<C: Component>(storage: &mut SparseStorage, masks: &mut M
 /// # Safety
 ///
 /// The storage is that of the component. The [state](key_slot) of the slot is `Occupied` with this row, and a sparse set removes
-/// by swapping.
+/// by swapping. Without `TRACKED`, a linear storage is not tracked.
 #[inline(always)]
-unsafe fn remove_occupied<C: Component>(storage: &mut SparseStorage, masks: &mut Masks, slot: Entity, row: u32) -> C {
+unsafe fn remove_occupied<C: Component, const TRACKED: bool>(
+    storage: &mut SparseStorage,
+    masks: &mut Masks,
+    slot: Entity,
+    row: u32,
+) -> C {
     let lane = storage.values().lane();
     // SAFETY: the lanes are those of the component, and the row is in use, by the caller's contract. It counts as moved out
     // from here on.
@@ -250,10 +263,12 @@ unsafe fn remove_occupied<C: Component>(storage: &mut SparseStorage, masks: &mut
             }
         }
         Store::Linear(linear) => {
-            // SAFETY: the slot has a value, by the caller's contract, which is moved out.
+            // SAFETY: the slot has a value, by the caller's contract, which is moved out, as is `TRACKED`.
             unsafe {
-                set_row_dirty::<C, false>(lane, row as usize);
-                linear.set_bit::<false>(slot);
+                if TRACKED {
+                    set_row_dirty::<C, false>(lane, row as usize);
+                }
+                linear.set_bit::<false, TRACKED>(slot);
             }
         }
     }
