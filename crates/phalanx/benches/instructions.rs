@@ -99,9 +99,13 @@ fn in_table(world: &mut World, n: usize) -> Entity {
     world.spawn(row(n))
 }
 
-fn mixed(world: &mut World, n: usize) -> Entity {
+fn mixed_row(n: usize) -> (Position, Burning, Frozen, Mass) {
     let (a, b, c) = three(n as f32);
-    world.spawn((Position(a, b, c), Burning(a, b, c), Frozen(a, b, c), Mass(a, b, c)))
+    (Position(a, b, c), Burning(a, b, c), Frozen(a, b, c), Mass(a, b, c))
+}
+
+fn mixed(world: &mut World, n: usize) -> Entity {
+    world.spawn(mixed_row(n))
 }
 
 /// Returns a world of entities with two components in pools, which have them in different orders.
@@ -159,6 +163,10 @@ const WORKLOADS: &[(&str, fn())] = &[
     ("spawn batch, table", || {
         let mut world = World::new();
         measured(|| world.spawn_batch((0..COUNT).map(row)));
+    }),
+    ("spawn batch, all layouts", || {
+        let mut world = World::new();
+        measured(|| world.spawn_batch((0..COUNT).map(mixed_row)));
     }),
     ("spawn, builder", || {
         let (mut world, mut builder) = (World::new(), BundleBuilder::new());
