@@ -29,6 +29,8 @@ impl World {
         let info = self.bundles.get(bundle_id);
         let (required, has_sparse) = (info.required.to_vec(), !info.sparse.is_empty());
         let (table, hint) = (info.table, bundles.size_hint().0.min(MAX_HINT) as u32);
+        // Reserved entities come first: they may get rows of the same table.
+        unwrap_alloc(self.storage.flush());
         let first = self.storage.tables[table as usize].len as usize;
         // The hint may be wrong, so a failure is ignored here: each row is checked again.
         let _ = self.storage.reserve_spawns(table, hint);

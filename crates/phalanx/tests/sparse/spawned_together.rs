@@ -94,3 +94,16 @@ fn entities_are_spawned_together_into_more_than_64_pools() {
     world.validate().unwrap();
     assert_eq!(world.query_mut::<&Numbered<95>>().into_iter().count(), 1);
 }
+
+#[test]
+fn reserved_entities_are_not_of_the_batch() {
+    let mut world = World::new();
+    let reserved = [world.reserve_entity(), world.reserve_entity()];
+    let made = world.spawn_batch((0..3).map(Burning));
+    world.validate().unwrap();
+    assert_eq!(made.len(), 3);
+    assert!(made.iter().all(|e| world.has::<Burning>(*e) && !reserved.contains(e)));
+    let reserved = world.reserve_entity();
+    assert!(!world.spawn_columns((0..3).map(Burning).collect::<Vec<_>>()).unwrap().contains(&reserved));
+    world.validate().unwrap();
+}
