@@ -307,8 +307,11 @@ impl Storage {
         // SAFETY: the names of extra rows stay in tables.
         let mut occupants = unsafe { self.entities.occupants_mut() };
         for (row, slot) in (first..).zip(&self.tables[table as usize].slots()[first as usize..]) {
-            let known = occupants.get(slot.index()).filter(|(occupant, _)| occupant == slot);
-            debug_assert!(known.is_some(), "the slots of a table are alive");
+            let known = occupants.get(slot.index());
+            debug_assert!(
+                known.as_ref().is_some_and(|(occupant, _)| occupant == slot),
+                "the slots of a table are alive"
+            );
             if let Some((_, location)) = known {
                 *location = Location { table, row };
             }
