@@ -187,8 +187,9 @@ impl<'r> Reader<'r> {
         };
         *source = rest;
         self.read += now.len() as u64;
-        bytes.copy_from_slice(as_uninit(now));
+        // In this order: copying a long piece may leave it out of the nearest cache.
         sum.update(now);
+        bytes.copy_from_slice(as_uninit(now));
         Ok(true)
     }
 
