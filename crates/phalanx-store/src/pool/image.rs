@@ -56,22 +56,22 @@ impl<P: Copy> EntityPool<P> {
     ///
     /// All three were read from one pool, without a change between.
     pub unsafe fn try_rebuild(
-        words: impl ExactSizeIterator<Item = u32>,
+        words: impl ExactSizeIterator<Item = u32> + Clone,
         free: impl ExactSizeIterator<Item = u32>,
         [reserved, pending]: [u32; 2],
         payload: P,
     ) -> Result<EntityPool<P>, AllocError> {
         let mut pool = EntityPool::with_payload(payload);
         pool.try_grow(words.len() as u32)?;
-        let (mut slots, mut totals) = (0, [0; 2]);
-        let first = pool.words.ptr();
+        // In loops of their own, so that several words are counted at a time.
+        [pool.live, pool.rows] = [0, 1].map(|at| words.clone().map(|word| counts(word)[at]).sum());
+        let (mut slots, first) = (0, pool.words.ptr());
         for word in words {
             // SAFETY: there is capacity for as many slots as the iterator promises: it is that of a pool.
             unsafe { first.add(slots).write(Slot { word, payload }) };
-            let [live, rows] = counts(word);
-            (slots, totals) = (slots + 1, [totals[0] + live, totals[1] + rows]);
+            slots += 1;
         }
-        (pool.slots, [pool.live, pool.rows]) = (slots as u32, totals);
+        pool.slots = slots as u32;
         for slot in free {
             // SAFETY: a pool has no more free slots than slots, and the free list has capacity for all.
             unsafe { pool.free.at(pool.free_len).write(slot) };
