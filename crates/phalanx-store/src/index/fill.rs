@@ -71,30 +71,24 @@ impl<K: Key> Sparse<K> {
 
     /// Links the keys among these dense keys of a container to their positions, in an empty index. Returns the number of
     /// holes.
-    pub(super) fn try_relink(&mut self, dense_keys: &[DenseKey<K>]) -> Result<u32, AllocError> {
-        let keys = |at: &DenseKey<K>| (at.0.position(), <Self as DenseIndex>::is_hole(*at));
-        let (mut end, mut holes) = (0, 0);
-        for (position, is_hole) in dense_keys.iter().map(keys) {
-            end = end.max(if is_hole { 0 } else { position });
-            holes += u32::from(is_hole);
-        }
+    ///
+    /// The indices of the keys are expected to be below `slots`. If there is a key for half of these, the window covers them
+    /// all, and the highest index is not searched for.
+    pub(super) fn try_relink(&mut self, dense_keys: &[DenseKey<K>], slots: u32) -> Result<u32, AllocError> {
+        let is_hole = |dense_key: &DenseKey<K>| <Self as DenseIndex>::is_hole(*dense_key);
+        let holes: u32 = dense_keys.iter().map(|dense_key| u32::from(is_hole(dense_key))).sum();
         let live = dense_keys.len() as u32 - holes;
+        let keys = dense_keys.iter().zip(0..).filter(|(dense_key, _)| holes == 0 || !is_hole(dense_key));
+        // The search is a chain of dependent steps, which takes as long as linking.
+        let end = match slots / 2 <= live {
+            true => slots,
+            false => keys.clone().map(|(DenseKey(key), _)| key.position()).max().unwrap_or(0),
+        };
         self.try_reserve_window(end, live)?;
         let mut window = self.window();
-        if holes == 0 && end <= window.len {
-            for (DenseKey(key), position) in dense_keys.iter().zip(0..) {
-                // SAFETY: `end` is above all indices, and the window has at least as many entries.
-                unsafe { *window.entries.add(key.index() as usize) = Entry { position, word: key.generation() } };
-            }
-            return Ok(0);
-        }
-        let mut linked = 0;
-        for (dense_key, position) in dense_keys.iter().zip(0..) {
-            if !<Self as DenseIndex>::is_hole(*dense_key) {
-                // SAFETY: the window is that of the index. The keys of a container differ.
-                unsafe { self.try_link::<true>(&mut window, dense_key.0, position, linked)? };
-                linked += 1;
-            }
+        for ((DenseKey(key), position), linked) in keys.zip(0..) {
+            // SAFETY: the window is that of the index. The keys of a container differ.
+            unsafe { self.try_link::<true>(&mut window, *key, position, linked)? };
         }
         Ok(holes)
     }
@@ -371,17 +365,23 @@ mod tests {
 
     #[test]
     fn keys_of_another_container_are_found_at_the_same_positions() {
-        for list in [&[7, u32::MAX, u32::MAX, 3, u32::MAX, 5][..], &[9_000_000, 2, u32::MAX, 3], &[]] {
+        let near: Vec<u32> = (0..9000).rev().filter(|i| i % 7 > 2).collect();
+        for list in [&[7, u32::MAX, u32::MAX, 3, u32::MAX, 5][..], &[9_000_000, 2, u32::MAX, 3], &[], &near] {
             let (dense, _) = filled(list);
             let keys = dense.dense_keys();
-            // SAFETY: the bytes are those of dense keys, and numbers without a meaning need not be written.
-            let mut again = unsafe {
-                let rows = LaneOf::<u32>::new();
-                Dense::<Sparse<Entity>, _>::try_rebuild(rows, keys.as_ptr().cast(), keys.len() as u32).unwrap()
-            };
-            again.rows.try_grow(again.len).unwrap();
-            again.validate().unwrap();
-            assert_eq!((again.positions(), again.holes()), (dense.positions(), dense.holes()));
+            for slots in [0, 8, 9000, 10_000_000, u32::MAX] {
+                // SAFETY: the bytes are those of dense keys, and numbers without a meaning need not be written.
+                let mut again = unsafe {
+                    let (rows, first) = (LaneOf::<u32>::new(), keys.as_ptr().cast());
+                    Dense::<Sparse<Entity>, _>::try_rebuild(rows, first, keys.len() as u32, slots).unwrap()
+                };
+                again.rows.try_grow(again.len).unwrap();
+                again.validate().unwrap();
+                assert_eq!((again.positions(), again.holes()), (dense.positions(), dense.holes()));
+                for &index in list {
+                    assert_eq!(again.index().position_at(index), dense.index().position_at(index));
+                }
+            }
         }
     }
 }

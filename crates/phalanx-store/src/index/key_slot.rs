@@ -238,6 +238,9 @@ impl<K: Key, R: Rows, const TRACKED: bool> Dense<Sparse<K>, R, TRACKED> {
 
     /// Creates a container over `rows` from the bytes of another one's dense keys, with the same positions and holes.
     ///
+    /// The indices of all keys are below `slots`. A wrong number only costs time. If there is a key for half of these indices,
+    /// the window of the index covers them all.
+    ///
     /// # Errors
     ///
     /// Returns an [`AllocError`] if allocation fails; `rows` is dropped without dropping its values.
@@ -246,14 +249,14 @@ impl<K: Key, R: Rows, const TRACKED: bool> Dense<Sparse<K>, R, TRACKED> {
     ///
     /// `dense_keys` points to the bytes of `len` [dense keys](Dense::dense_keys) of such a container. Before anything else
     /// happens, the rows get capacity for all positions, and are initialised at all that are not holes.
-    pub unsafe fn try_rebuild(rows: R, dense_keys: *const u8, len: u32) -> Result<Self, AllocError> {
+    pub unsafe fn try_rebuild(rows: R, dense_keys: *const u8, len: u32, slots: u32) -> Result<Self, AllocError> {
         let mut dense = Dense::empty(Sparse::new(), rows);
         dense.keys.try_grow(len)?;
         let (to, bytes) = (dense.keys.ptr().cast::<u8>(), len as usize * size_of::<K>());
         // SAFETY: the caller has `len` dense keys, and there is capacity for them in the new lane.
         unsafe { core::ptr::copy_nonoverlapping(dense_keys, to, bytes) };
         // SAFETY: `len` dense keys were written just now.
-        dense.holes = unsafe { dense.index.try_relink(dense.keys.slice(len))? };
+        dense.holes = unsafe { dense.index.try_relink(dense.keys.slice(len), slots)? };
         dense.len = len;
         Ok(dense)
     }

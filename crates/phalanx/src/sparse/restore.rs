@@ -58,8 +58,8 @@ impl SparseStorages {
         Ok(())
     }
 
-    /// Replaces an empty sparse set by one with these keys. `values` is called when nothing can fail any more; `empty`
-    /// has no rows.
+    /// Replaces an empty sparse set by one with these keys, of slots below `slots`. `values` is called when nothing can fail
+    /// any more; `empty` has no rows.
     ///
     /// # Errors
     ///
@@ -74,6 +74,7 @@ impl SparseStorages {
         &mut self,
         storage_id: u32,
         keys: &[u8],
+        slots: u32,
         state: &SparseSetState,
         empty: Values,
         values: impl FnOnce() -> Values,
@@ -82,7 +83,7 @@ impl SparseStorages {
         // SAFETY: the bytes are those of `len` dense keys, and the values are initialised at their positions, by the
         // caller's contract. They replace the empty ones before any row is used.
         let dense = unsafe {
-            let mut dense: Dense<_, Values> = Dense::try_rebuild(empty, keys.as_ptr(), len)?;
+            let mut dense: Dense<_, Values> = Dense::try_rebuild(empty, keys.as_ptr(), len, slots)?;
             *dense.rows_mut() = values();
             dense
         };

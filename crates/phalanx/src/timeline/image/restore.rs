@@ -57,13 +57,14 @@ impl Image {
         fresh.storage.entities = unsafe {
             EntityPool::try_rebuild(self.words.words(), self.free_list.words(), self.reserved, Location::NOWHERE)?
         };
+        let slots = fresh.storage.entities.slot_count() as u32;
         let extra = self.tables.iter().filter(|table| table.signature.has(ComponentId::ROW));
         let extra = extra.map(|table| table.slots.rows() as usize).sum();
         let mut rows = Rows::default();
         if extra > 0 {
             try_reserve_map(&mut rows.by_name, extra)?;
             try_reserve_map(&mut rows.first, extra)?;
-            try_reserve_at(&mut rows.owners, fresh.storage.entities.slot_count() / 64)?;
+            try_reserve_at(&mut rows.owners, slots as usize / 64)?;
         }
         for image in &self.sparse {
             let info = components.info(image.id);
@@ -78,6 +79,7 @@ impl Image {
                         fresh.storage.sparse.try_restore_sparse_set(
                             number,
                             image.keys.bytes(),
+                            slots,
                             state,
                             empty,
                             values,
@@ -98,7 +100,7 @@ impl Image {
         for (storage, image) in fresh.storage.sparse.iter().zip(&self.sparse) {
             set_tick(components.info(storage.id), storage.values().lanes(), image.tick);
         }
-        fresh.storage.sparse.try_restore_masks(fresh.storage.entities.slot_count() as u32)?;
+        fresh.storage.sparse.try_restore_masks(slots)?;
         fresh.storage.try_reserve_names(0)?;
         // SAFETY: the sparse storages were restored from the same image above.
         unsafe { fresh.storage.sparse.restore_groups(self.groups.try_clone()?) };
