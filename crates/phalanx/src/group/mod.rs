@@ -45,6 +45,7 @@
 //! ```
 #![allow(unsafe_code)]
 
+mod member_iter;
 mod sort;
 mod spec;
 
@@ -62,6 +63,7 @@ use crate::sparse::{GroupData, GroupDesc, GroupId};
 use crate::world::World;
 use core::fmt;
 use core::marker::PhantomData;
+use member_iter::MemberIter;
 use phalanx_store::{AllocError, Entity};
 
 /// A group of a world, created by [`World::create_group`]. `S` names its components, see [`GroupSpec`].
@@ -116,14 +118,18 @@ impl<'w, S: GroupSpec> Parts<'w, S> {
     ///
     /// # Safety
     ///
-    /// The position is less than the number of members. The values are not written while the item lives.
+    /// The position is less than the number of members. If `aligned`, the observed values are known to be at it. The values are
+    /// not written while the item lives.
     #[inline(always)]
-    unsafe fn item(self, at: usize) -> S::Item<'w> {
-        // SAFETY: members have all that is required, and what is owned is at their position. The values are not
-        // written, by the caller's contract.
+    unsafe fn item(self, at: usize, aligned: bool) -> S::Item<'w> {
+        // SAFETY: members have all that is required, and what is owned is at their position. The position is less than the
+        // number of members, and the values are not written, by the caller's contract.
         unsafe {
-            let slot = Member::Slot(self.slots[at].index());
-            S::item(S::Owned::refs(self.owned, Member::Position(at)), S::Observed::refs(self.observed, slot))
+            let observed = match aligned {
+                true => Member::Position(at),
+                false => Member::Slot(at, self.slots.get_unchecked(at).index()),
+            };
+            S::item(S::Owned::refs(self.owned, Member::Position(at)), S::Observed::refs(self.observed, observed))
         }
     }
 
@@ -131,14 +137,18 @@ impl<'w, S: GroupSpec> Parts<'w, S> {
     ///
     /// # Safety
     ///
-    /// The position is less than the number of members. The values are not used otherwise while the item lives.
+    /// The position is less than the number of members. If `aligned`, the observed values are known to be at it. The values are
+    /// not used otherwise while the item lives.
     #[inline(always)]
-    unsafe fn item_mut(self, at: usize) -> S::ItemMut<'w> {
+    unsafe fn item_mut(self, at: usize, aligned: bool) -> S::ItemMut<'w> {
         // SAFETY: members have all that is required, and what is owned is at their position. No component is named
-        // twice, and the values are not used otherwise, by the caller's contract.
+        // twice. The position is less than the number of members, and the values are not used otherwise, by the caller's contract.
         unsafe {
-            let slot = Member::Slot(self.slots[at].index());
-            S::item_mut(S::Owned::muts(self.owned, Member::Position(at)), S::Observed::muts(self.observed, slot))
+            let observed = match aligned {
+                true => Member::Position(at),
+                false => Member::Slot(at, self.slots.get_unchecked(at).index()),
+            };
+            S::item_mut(S::Owned::muts(self.owned, Member::Position(at)), S::Observed::muts(self.observed, observed))
         }
     }
 }
@@ -260,7 +270,7 @@ impl<S: GroupSpec> Group<S> {
     pub fn get<'w>(&self, world: &'w World, entity: Entity) -> Result<S::Item<'w>, ComponentError> {
         let at = self.position(world, entity)?;
         // SAFETY: the position is that of a member, and the world is borrowed.
-        Ok(unsafe { self.parts(world).item(at) })
+        Ok(unsafe { self.parts(world).item(at, false) })
     }
 
     /// Returns the values of a member, for writing.
@@ -275,7 +285,7 @@ impl<S: GroupSpec> Group<S> {
         let at = self.position(world, entity)?;
         world.storage.touch_member(self.id, entity.index());
         // SAFETY: the position is that of a member, and the world is borrowed exclusively.
-        Ok(unsafe { self.parts(world).item_mut(at) })
+        Ok(unsafe { self.parts(world).item_mut(at, false) })
     }
 
     /// Returns the members, in the order of the group, or with `rev` in the reverse order.
@@ -316,8 +326,8 @@ impl<S: GroupSpec> Group<S> {
         world: &'w World,
     ) -> impl ExactSizeIterator<Item = S::Item<'w>> + DoubleEndedIterator + use<'w, S> {
         let parts = self.visited_parts(world);
-        // SAFETY: the position is less than the number of members, and the world is borrowed.
-        (0..parts.slots.len()).map(move |at| unsafe { parts.item(at) })
+        // SAFETY: the position is less than the number of members, and was tested if it is aligned. The world is borrowed.
+        MemberIter::new(parts).map(move |(parts, at, aligned)| unsafe { parts.item(at, aligned) })
     }
 
     /// Iterates over the values of the members for writing, in the order of the group.
@@ -329,8 +339,9 @@ impl<S: GroupSpec> Group<S> {
     ) -> impl ExactSizeIterator<Item = S::ItemMut<'w>> + DoubleEndedIterator + use<'w, S> {
         let parts = self.visited_parts(world);
         world.storage.touch_group(self.id);
-        // SAFETY: the position is less than the number of members and comes once. The world is borrowed exclusively.
-        (0..parts.slots.len()).map(move |at| unsafe { parts.item_mut(at) })
+        // SAFETY: the position is less than the number of members and comes once, and was tested if it is aligned. The world is
+        // borrowed exclusively.
+        MemberIter::new(parts).map(move |(parts, at, aligned)| unsafe { parts.item_mut(at, aligned) })
     }
 
     /// Calls a function with the values of each member, in the order of the group.

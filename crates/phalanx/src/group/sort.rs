@@ -110,7 +110,7 @@ impl<S: GroupSpec> Group<S> {
     ) -> Result<(), AllocError> {
         let parts = self.parts(world);
         // SAFETY: positions of the group are less than the number of members, and the world is borrowed.
-        let item = |at: u32| unsafe { parts.item(at as usize) };
+        let item = |at: u32| unsafe { parts.item(at as usize, false) };
         let order = self.try_order(world, count, |a, b| compare(item(a), item(b)))?;
         self.try_arrange(world, order)
     }

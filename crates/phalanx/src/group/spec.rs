@@ -4,7 +4,7 @@
 use crate::bundle::{Bundle, all_tuples};
 use crate::change_detection::{RunTicks, Tick};
 use crate::component::Component;
-use crate::layout::Layout;
+use crate::layout::{Kind, Layout};
 use crate::query::Without;
 use crate::sparse::{SparseStorage, Store};
 use crate::world::World;
@@ -107,14 +107,14 @@ spec! {
         'a (O::Refs<'a>, V::Refs<'a>), (O::Muts<'a>, V::Muts<'a>), |owned, observed| (owned, observed);
 }
 
-/// A member of a group: by its position in storages that the group owns, or by its slot.
+/// A member of a group, by which its values are found.
 #[doc(hidden)]
 #[derive(Clone, Copy, Debug)]
 pub enum Member {
-    /// The position of its values.
+    /// The position in the group, which is that of its values.
     Position(usize),
-    /// The index of its slot.
-    Slot(u32),
+    /// The position in the group, which is that of its values in aligned storages, and the index of its slot.
+    Slot(usize, u32),
 }
 
 /// Components of a group: one, or a tuple of them.
@@ -140,11 +140,22 @@ pub unsafe trait Members: Bundle {
     #[doc(hidden)]
     fn find(world: &World) -> Option<Self::Found<'_>>;
 
+    /// Finds the storages that are *aligned*: these slots, of the members from position `first` on, are at the same positions.
+    ///
+    /// A storage that was not aligned for the members before stays so. Linear storages never are.
+    #[doc(hidden)]
+    fn align<'w>(found: Self::Found<'w>, slots: &[Entity], first: usize) -> Self::Found<'w>;
+
+    /// Returns `true` if a storage is aligned, or with `ALL`, if each is.
+    #[doc(hidden)]
+    fn is_aligned<const ALL: bool>(found: Self::Found<'_>) -> bool;
+
     /// Returns the values of a member in all storages.
     ///
     /// # Safety
     ///
-    /// A position is in use in all storages, and a slot has a value in each. The values are not written while the items live.
+    /// A position is in use in all storages, and a slot has a value in each. The member is one of those for which aligned storages
+    /// are. The values are not written while the items live.
     #[doc(hidden)]
     unsafe fn refs<'w>(found: Self::Found<'w>, member: Member) -> Self::Refs<'w>;
 
@@ -152,7 +163,8 @@ pub unsafe trait Members: Bundle {
     ///
     /// # Safety
     ///
-    /// A position is in use in all storages, and a slot has a value in each. The values are not used otherwise while the items live.
+    /// A position is in use in all storages, and a slot has a value in each. The member is one of those for which aligned storages
+    /// are. The values are not used otherwise while the items live.
     #[doc(hidden)]
     unsafe fn muts<'w>(found: Self::Found<'w>, member: Member) -> Self::Muts<'w>;
 
@@ -176,8 +188,10 @@ pub unsafe trait Members: Bundle {
 /// Where the values of a component are.
 pub struct Found<'w, C: Component> {
     storage: &'w SparseStorage,
-    /// The positions of slots, in a sparse set.
-    positions: Option<SparseLookup<'w, Entity>>,
+    /// The rows of slots, in a sparse set.
+    rows: Option<SparseLookup<'w, Entity>>,
+    /// Whether members are at their positions in the group. It is so only in a sparse set.
+    is_aligned: bool,
     ptr: <C::Layout as Layout<C>>::Ptr,
     now: Tick,
 }
@@ -201,15 +215,17 @@ impl<C: Component> Found<'_, C> {
     ///
     /// # Safety
     ///
-    /// A slot has a value.
+    /// A slot has a value. The member is one of those for which the storage is aligned, if it is.
     #[inline(always)]
     unsafe fn row_of(&self, member: Member) -> usize {
-        match (member, self.positions) {
-            (Member::Position(at), _) => at,
-            // SAFETY: the slot has a value, by the caller's contract, so the index leads to it.
-            (Member::Slot(slot), Some(positions)) => unsafe { positions.position_unchecked(slot) as usize },
+        match member {
+            Member::Position(at) => at,
+            Member::Slot(at, _) if self.is_aligned => at,
             // The values of a linear storage are at their slots.
-            (Member::Slot(slot), None) => slot as usize,
+            Member::Slot(_, slot) if C::Layout::KIND == Kind::Linear => slot as usize,
+            // SAFETY: a component of a group that is not in a linear storage is in a sparse set, so it has rows. The slot has a value,
+            // by the caller's contract, so they lead to it.
+            Member::Slot(_, slot) => unsafe { self.rows.unwrap_unchecked().position_unchecked(slot) as usize },
         }
     }
 }
@@ -225,15 +241,37 @@ unsafe impl<C: Component> Members for C {
     #[inline]
     fn find(world: &World) -> Option<Found<'_, C>> {
         let storage = world.storage.sparse.of(world.storage.components.id::<C>())?;
-        let positions = match &storage.store {
+        let rows = match &storage.store {
             Store::Pool(set) => Some(set.dense.index().lookup()),
             Store::Linear(_) => None,
         };
         // SAFETY: the clock is borrowed with the world, and the lanes of the storage are those of the component.
         unsafe {
             let ticks = RunTicks::of::<C>(&raw const world.storage.sparse.clock);
-            Some(Found { storage, positions, now: ticks.now, ptr: C::Layout::ptr(storage.values().lane(), ticks) })
+            Some(Found {
+                storage,
+                rows,
+                is_aligned: false,
+                now: ticks.now,
+                ptr: C::Layout::ptr(storage.values().lane(), ticks),
+            })
         }
+    }
+
+    #[inline]
+    fn align<'w>(mut found: Self::Found<'w>, slots: &[Entity], first: usize) -> Self::Found<'w> {
+        let keys = match &found.storage.store {
+            Store::Pool(set) if found.is_aligned || first == 0 => set.dense.keys(),
+            _ => None,
+        };
+        let keys = keys.and_then(|keys| keys.get(first..first + slots.len()));
+        found.is_aligned = keys.is_some_and(|keys| are_same(keys, slots));
+        found
+    }
+
+    #[inline(always)]
+    fn is_aligned<const ALL: bool>(found: Self::Found<'_>) -> bool {
+        found.is_aligned
     }
 
     #[inline(always)]
@@ -270,6 +308,14 @@ unsafe impl<C: Component> Members for C {
     }
 }
 
+/// Returns `true` if two lists have the same slots. They are compared as memory, which is faster than one by one.
+fn are_same(a: &[Entity], b: &[Entity]) -> bool {
+    const { assert!(size_of::<Entity>() == size_of::<u64>() && align_of::<Entity>() == align_of::<u64>()) };
+    // SAFETY: a slot is two initialised integers, and has the size and the alignment of one, as just asserted.
+    let bits = |list: &[Entity]| unsafe { core::slice::from_raw_parts(list.as_ptr().cast::<u64>(), list.len()) };
+    bits(a) == bits(b)
+}
+
 macro_rules! tuple_members {
     (@function [$($name:ident)*] $function:ident($argument:ident: $type:ty) -> $output:ident) => {
         #[inline(always)]
@@ -292,6 +338,21 @@ macro_rules! tuple_members {
             #[inline]
             fn find(world: &World) -> Option<Self::Found<'_>> {
                 Some(($($name::find(world)?,)*))
+            }
+
+            #[inline]
+            fn align<'w>(found: Self::Found<'w>, slots: &[Entity], first: usize) -> Self::Found<'w> {
+                let ($($name,)*) = found;
+                ($($name::align($name, slots, first),)*)
+            }
+
+            #[inline(always)]
+            fn is_aligned<const ALL: bool>(found: Self::Found<'_>) -> bool {
+                let ($($name,)*) = found;
+                match ALL {
+                    true => true $(&& $name::is_aligned::<ALL>($name))*,
+                    false => false $(|| $name::is_aligned::<ALL>($name))*,
+                }
             }
 
             tuple_members!(@function [$($name)*] refs(member: Member) -> Refs);

@@ -7,6 +7,7 @@ mod pools;
 mod refused;
 mod retained;
 mod sorted;
+mod visited;
 mod walkthrough;
 mod ways;
 
