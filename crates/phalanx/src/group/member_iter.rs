@@ -6,8 +6,8 @@ use core::ops::Range;
 
 /// The positions of members. Each comes with where its values are, and with whether they are all at the member's position.
 ///
-/// The order of a group that owns nothing often is that of a sparse set, or begins so. Members at the same positions there need
-/// no look-up. From the front this is tested in blocks, until one differs. From the back all members are looked up.
+/// Members are often in the order of a sparse set that the group does not own, or begin so. Members at the same positions there
+/// need no look-up. From the front this is tested in blocks, until one differs. From the back all members are looked up.
 pub(super) struct MemberIter<'w, S: GroupSpec> {
     /// The values and the members, without a test.
     parts: Parts<'w, S>,

@@ -223,8 +223,8 @@ impl<C: Component> Found<'_, C> {
             Member::Slot(at, _) if self.is_aligned => at,
             // The values of a linear storage are at their slots.
             Member::Slot(_, slot) if C::Layout::KIND == Kind::Linear => slot as usize,
-            // SAFETY: a component of a group that is not in a linear storage is in a sparse set, so it has rows. The slot has a value,
-            // by the caller's contract, so they lead to it.
+            // SAFETY: a component of a group that is not in a linear storage is in a sparse set, so it has rows. They lead to
+            // the value of the slot, which has one by the caller's contract.
             Member::Slot(_, slot) => unsafe { self.rows.unwrap_unchecked().position_unchecked(slot) as usize },
         }
     }
@@ -310,8 +310,8 @@ unsafe impl<C: Component> Members for C {
 
 /// Returns `true` if two lists have the same slots. They are compared as memory, which is faster than one by one.
 fn are_same(a: &[Entity], b: &[Entity]) -> bool {
-    const { assert!(size_of::<Entity>() == size_of::<u64>() && align_of::<Entity>() == align_of::<u64>()) };
-    // SAFETY: a slot is two initialised integers, and has the size and the alignment of one, as just asserted.
+    const { assert!(size_of::<Entity>() == size_of::<u64>() && align_of::<Entity>() >= align_of::<u64>()) };
+    // SAFETY: a slot is two initialised integers. It has the size of one of 64 bits and at least its alignment, as just asserted.
     let bits = |list: &[Entity]| unsafe { core::slice::from_raw_parts(list.as_ptr().cast::<u64>(), list.len()) };
     bits(a) == bits(b)
 }
