@@ -213,16 +213,20 @@ impl SparseStorages {
         Ok(())
     }
 
-    /// Reserves capacity in the groups that slots may enter when each gets a value in a storage. Pages of the lists are held
-    /// until they are [released](Groups::release_pages).
+    /// Reserves capacity in the groups that slots without values enter when each gets a value in these storages. Pages of the
+    /// lists are held until they are [released](Groups::release_pages).
     ///
     /// # Errors
     ///
     /// Returns an [`AllocError`] if allocation fails; no members change.
-    pub(super) fn try_reserve_groups_for_spawns(&mut self, storage_id: u32, slots: &[u32]) -> Result<(), AllocError> {
-        for &at in &self.storages[storage_id as usize].required_by {
-            let group = self.groups.get_mut(at);
-            if !group.owns() {
+    pub(super) fn try_reserve_groups_for_spawns(
+        &mut self,
+        storage_ids: &[u32],
+        slots: &[u32],
+    ) -> Result<(), AllocError> {
+        let is_named = |storage_id: &u32| storage_ids.contains(storage_id);
+        for group in self.groups.list.iter_mut().flatten().filter(|group| !group.owns()) {
+            if group.desc.required.iter().all(is_named) && !group.desc.excluded.iter().any(is_named) {
                 group.list.try_ready_all(slots)?;
             }
         }

@@ -45,8 +45,8 @@ impl SpawnedValues {
 }
 
 impl SparseStorages {
-    /// Reserves capacity for a value of each of these slots in each of these storages, and finds where they are written. The slots
-    /// have no values. Pages are held until [`release_pages`](SparseStorages::release_pages).
+    /// Reserves capacity for values of these slots, one in each of these storages. Finds where they are written. The slots have no
+    /// values. Pages are held until [`release_pages`](SparseStorages::release_pages).
     ///
     /// # Errors
     ///
@@ -77,11 +77,8 @@ impl SparseStorages {
             // Also without a slot: the destinations are found, and not used.
             ptrs.push(storage.insert_ptr(first));
             are_linear.push(matches!(storage.store, Store::Linear(_)));
-            if !self.groups.is_empty() {
-                self.try_reserve_groups_for_spawns(storage_id, list)?;
-            }
         }
-        Ok(())
+        if self.groups.is_empty() { Ok(()) } else { self.try_reserve_groups_for_spawns(storage_ids, list) }
     }
 
     /// Makes the values that were written for these slots theirs, in each of these storages. In a sparse set they were written
@@ -91,7 +88,7 @@ impl SparseStorages {
     ///
     /// - Capacity [is reserved](SparseStorages::try_reserve_spawns) for these slots, and the values are written.
     /// - The slots are alive and differ, and have no sparse values.
-    /// - No storage is named twice, and no value was inserted since capacity was reserved.
+    /// - No storage is named twice. Since capacity was reserved no value was inserted, and pages are held.
     pub(crate) unsafe fn commit_spawns(&mut self, storage_ids: &[u32], slots: &[Entity]) {
         let indices = || slots.iter().map(|slot| slot.index());
         let mut bits = 0;
