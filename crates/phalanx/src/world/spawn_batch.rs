@@ -35,8 +35,10 @@ impl World {
         // The hint may be wrong, so a failure is ignored here: each row is checked again.
         let _ = self.storage.reserve_spawns(table, hint);
         let mut batch = Batch { bundle_id, row: 0, end: 0, values: SpawnedValues::default(), world: self };
-        batch.open_rows();
-        let _ = if has_sparse { batch.open_values(hint) } else { Ok(()) };
+        match has_sparse {
+            true => _ = batch.open_values(hint),
+            false => batch.open_rows(),
+        }
         let mut ptr = batch.ptr();
         bundles.for_each(|bundle| {
             if batch.row == batch.end {
@@ -117,9 +119,10 @@ impl Batch<'_> {
         (self.row, self.end) = (table.len, table.len + ready.min(table.cap - table.len));
     }
 
-    /// Keeps at most `most` of the rows for which capacity is reserved, and reserves capacity for their sparse values. Keeps none if
-    /// that fails.
+    /// Counts the rows for which capacity is reserved, `most` at most, and reserves capacity for their sparse values. There are
+    /// none if that fails.
     fn open_values(&mut self, most: u32) -> Result<(), AllocError> {
+        self.open_rows();
         let count = (self.end - self.row).min(most);
         self.end = self.row;
         let World { storage, bundles, .. } = &mut *self.world;
@@ -136,10 +139,12 @@ impl Batch<'_> {
         let count = (self.values.slots().len() * 2).clamp(16, MAX_HINT) as u32;
         self.commit();
         unwrap_alloc(self.world.storage.reserve_spawns(self.table(), 1));
-        self.open_rows();
-        if !self.world.bundles.get(self.bundle_id).sparse.is_empty() {
-            unwrap_alloc(self.open_values(count));
+        match self.world.bundles.get(self.bundle_id).sparse.is_empty() {
+            true => self.open_rows(),
+            // Capacity for one is enough to go on.
+            false => unwrap_alloc(self.open_values(count).or_else(|_| self.open_values(1))),
         }
+        debug_assert!(self.row < self.end, "capacity for a row is reserved");
         self.ptr()
     }
 
@@ -152,6 +157,7 @@ impl Batch<'_> {
         unsafe { storage.spawn_rows(Reserved::new(), info.table, self.row) };
         if !info.sparse.is_empty() {
             let slots = &storage.tables[info.table as usize].slots()[first as usize..];
+            debug_assert!(slots.iter().map(|slot| slot.index()).eq(self.values.slots()[..slots.len()].iter().copied()));
             // SAFETY: the slots are new, and are those for which capacity is reserved. Their values are written in the same order.
             unsafe { storage.sparse.commit_spawns(&info.sparse, slots) };
             storage.sparse.release_pages();

@@ -1,8 +1,9 @@
 //! Entities with sparse components that are spawned in one operation.
 
 use super::{Burning, Health, Marked, Position};
+use phalanx::group::Observed;
 use phalanx::{Component, Entity, World};
-use phalanx_testkit::{Liar, Lie, Rng, catch};
+use phalanx_testkit::{Liar, Lie, Rng, catch, fail_nth, measure};
 
 type Row = (Position, (Burning, Health), Marked);
 
@@ -106,4 +107,30 @@ fn reserved_entities_are_not_of_the_batch() {
     let reserved = world.reserve_entity();
     assert!(!world.spawn_columns((0..3).map(Burning).collect::<Vec<_>>()).unwrap().contains(&reserved));
     world.validate().unwrap();
+}
+
+#[test]
+fn a_batch_goes_on_where_capacity_for_several_is_refused() {
+    // The entities and their rows have capacity, their values have none.
+    let ready = || {
+        let mut world = World::new();
+        world.create_group::<Observed<(Burning, Health)>>().unwrap();
+        world.spawn((Burning(0), Health(0)));
+        let empty: Vec<Entity> = (0..100).map(|_| world.spawn_empty()).collect();
+        empty.iter().for_each(|e| world.despawn(*e).unwrap());
+        world
+    };
+    let batch = |world: &mut World, hint| {
+        world.spawn_batch(Liar::new(Vec::from_iter((0..10).map(|n| (Burning(n), Health(n as u16)))), hint))
+    };
+    let mut world = ready();
+    let (made, usage) = measure(|| batch(&mut world, Lie::Unknown));
+    assert!(usage.allocations > 8, "{usage:?}");
+    // The first allocation is that of the bundles, the last that of the list of entities.
+    for (hint, n) in (2..usage.allocations).flat_map(|n| [(Lie::Unknown, n), (Lie::TooMany, n)]) {
+        let mut world = ready();
+        let (again, fired) = fail_nth(n, || batch(&mut world, hint));
+        world.validate().unwrap();
+        assert!(fired && again == made, "allocation {n} with {hint:?}");
+    }
 }
