@@ -163,7 +163,7 @@ impl<K: Key, R: Rows, const TRACKED: bool> Dense<Sparse<K>, R, TRACKED> {
     /// # Safety
     ///
     /// - The indices of the keys differ, and [have no occupant](Sparse::occupant).
-    /// - They were [made ready](Dense::try_ready_all), and nothing was inserted since.
+    /// - They were [made ready](Dense::try_ready_all). Since then nothing was inserted, and pages are [held](Dense::hold_pages).
     /// - The rows are written.
     pub unsafe fn admit_all(&mut self, keys: &[K]) {
         let (first, lane, window) = (self.len, self.keys.ptr(), self.index.window());

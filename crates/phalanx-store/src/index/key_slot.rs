@@ -238,8 +238,8 @@ impl<K: Key, R: Rows, const TRACKED: bool> Dense<Sparse<K>, R, TRACKED> {
 
     /// Creates a container over `rows` from the bytes of another one's dense keys, with the same positions and holes.
     ///
-    /// The indices of all keys are below `slots`. A wrong number only costs time. If there is a key for half of these indices,
-    /// the window of the index covers them all.
+    /// The indices of all keys are below `slots`. A wrong number costs time or memory, at most an entry for every index up
+    /// to twice the number of keys. If there is a key for half of these indices, the window covers them all.
     ///
     /// # Errors
     ///

@@ -419,7 +419,8 @@ impl<K: Key> Sparse<K> {
         self.entry_mut(key.index()).word = key.generation();
     }
 
-    /// Returns `true` if a rebuilt index of these `live` keys may be smaller. It is never true of a rebuilt index.
+    /// Returns `true` if a rebuilt index of these `live` keys may be smaller. It is never true of an index that
+    /// [`try_rebuilt`](Sparse::try_rebuilt) made.
     ///
     /// The window ends in a vacant entry, has spare capacity, or is larger than it would have grown for these keys.
     pub(super) fn is_loose(&self, live: u32) -> bool {

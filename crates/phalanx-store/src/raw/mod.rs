@@ -22,6 +22,8 @@ mod slices;
 mod vacant;
 mod words;
 
+#[doc(hidden)]
+pub use cold::cold_path;
 pub use dense::{Dense, DenseIndex};
 #[doc(hidden)]
 pub use drop_guard::{DropGuard, drop_all};
@@ -35,6 +37,5 @@ pub use slices::as_uninit;
 pub use words::Words;
 
 pub(crate) use cells::Cells;
-pub use cold::cold_path;
 pub(crate) use slices::clone_to;
 pub(crate) use vacant::Vacant;

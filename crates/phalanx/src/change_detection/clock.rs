@@ -72,7 +72,7 @@ impl Time {
 }
 
 impl Clock {
-    /// Creates a clock at tick 1.
+    /// Creates a clock at tick 1, of the world with this id.
     pub(crate) const fn new(id: u64) -> Clock {
         let (tick, images) = (AtomicU32::new(1), AtomicU64::new(1));
         Clock { tick, cleared: None, id, images, first: 1, past: Vec::new() }

@@ -82,8 +82,12 @@ impl Storage {
         self.reserve_table(table, count)
     }
 
-    /// Reserves the capacity for a value in each of these sparse storages for each of the next `count` entities, and finds where they
-    /// are written. Pages are held until [`release_pages`](SparseStorages::release_pages).
+    /// Reserves the capacity for sparse values of the next `count` entities, one in each of these storages. Finds where they are
+    /// written. Pages are held until [`release_pages`](SparseStorages::release_pages).
+    ///
+    /// # Errors
+    ///
+    /// Returns an [`AllocError`] if allocation fails. No value changes, and no page is held.
     pub(crate) fn reserve_spawned_values(
         &mut self,
         sparse: &[u32],

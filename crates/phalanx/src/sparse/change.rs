@@ -111,7 +111,6 @@ impl SparseStorages {
     }
 
     /// Sets the presence bits of a slot that are not in the first word of its mask.
-    #[cold]
     #[inline(never)]
     fn set_other_bits(&mut self, slot: u32, sparse_inserts: &[u32]) {
         for &storage_id in sparse_inserts {

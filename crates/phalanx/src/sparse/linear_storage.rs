@@ -166,10 +166,7 @@ impl LinearStorage {
     pub(super) unsafe fn insert_all(&mut self, slots: &[Entity]) {
         for &slot in slots {
             // SAFETY: the slot is covered and has no value, which is written, by the caller's contract.
-            unsafe {
-                self.set_bit::<true, true>(slot);
-                self.values.mark_dirty(slot.index());
-            }
+            unsafe { self.insert_vacant(slot) };
         }
     }
 

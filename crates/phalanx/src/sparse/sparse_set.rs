@@ -96,7 +96,7 @@ impl SparseSet {
     ///
     /// # Safety
     ///
-    /// - The slots were [made ready](Dense::try_ready_all), and nothing was inserted since.
+    /// - The slots were [made ready](Dense::try_ready_all). Since then nothing was inserted, and pages are held.
     /// - They differ and have no values here, and the new ones are written.
     pub(super) unsafe fn insert_all(&mut self, slots: &[Entity]) {
         // SAFETY: the slots differ, have no values, and were made ready, by the caller's contract. So are the rows written.
