@@ -91,7 +91,7 @@ impl Words {
         bit < self.bits && unsafe { *self.lane.at(bit / 64) } & 1 << (bit % 64) != 0
     }
 
-    /// Flips a bit. With `TRACKED` the dirty bit of its word is set.
+    /// Flips a bit. With `TRACKED`, the dirty bit of its word is set if the words have dirty bits.
     ///
     /// # Safety
     ///

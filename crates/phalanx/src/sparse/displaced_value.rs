@@ -75,7 +75,7 @@ impl SparseStorages {
     #[inline(never)]
     fn drop_displaced_slow(&mut self) {
         let storages = &self.storages;
-        // A single value, as most often, is dropped last without a guard.
+        // Most often there is a single value. A guard is only needed if there are others to drop after a panic.
         if let [DisplacedValue { storage_id, row }] = self.displaced_values[..] {
             self.displaced_values.clear();
             // SAFETY: displaced values are initialised and have no owner. This one was just taken from the list.

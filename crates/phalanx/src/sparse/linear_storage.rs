@@ -199,7 +199,8 @@ impl LinearStorage {
     /// - If it is cleared, the slot has a value, which has no owner from then on.
     #[inline(always)]
     pub(super) unsafe fn set_bit<const PRESENT: bool, const TRACKED: bool>(&mut self, slot: Entity) {
-        // SAFETY: the slot is covered, by the caller's contract: it has a value if the bit is cleared. So is `TRACKED`.
+        // SAFETY: the slot is covered: it has a value if the bit is cleared. Without `TRACKED`, the bits have no dirty bits. Both are
+        // the caller's contract.
         unsafe { self.bits.flip::<TRACKED>(slot.index()) };
         let (len, extra_rows) = (&mut self.len, &mut self.extra_rows);
         let count = |number: &mut u32| if PRESENT { *number += 1 } else { *number -= 1 };

@@ -223,7 +223,8 @@ unsafe fn insert_vacant<C: Component, const TRACKED: bool>(
             }
         }
         Store::Linear(linear) => {
-            // SAFETY: the slot is vacant, so covered, and the row was just written. `TRACKED` is the caller's contract.
+            // SAFETY: the slot is vacant, so covered, and the row was just written. Without `TRACKED`, the storage is not tracked, by
+            // the caller's contract.
             unsafe {
                 if TRACKED {
                     set_row_dirty::<C, false>(lane, row);
@@ -263,7 +264,8 @@ unsafe fn remove_occupied<C: Component, const TRACKED: bool>(
             }
         }
         Store::Linear(linear) => {
-            // SAFETY: the slot has a value, by the caller's contract, which is moved out, as is `TRACKED`.
+            // SAFETY: the slot has a value, which is moved out. Without `TRACKED`, the storage is not tracked. Both are the caller's
+            // contract.
             unsafe {
                 if TRACKED {
                     set_row_dirty::<C, false>(lane, row as usize);
